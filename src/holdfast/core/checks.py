@@ -1,0 +1,85 @@
+"""Argument checks that speak one clear sentence: the argument's name, and what it may be."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "check_choice",
+    "check_discount",
+    "check_duration",
+    "check_integer",
+    "check_probability",
+    "check_real",
+]
+
+
+def check_integer(name: str, value: Any, at_least: int = 1) -> int:
+    """Return ``value`` as a Python int, or say that it must be a whole number of at least ``at_least``.
+
+    Raises:
+        TypeError: It is no whole number at all (a bool is none either).
+        ValueError: It is too small.
+    """
+    message = f"{name} must be a whole number of at least {at_least}, not {value!r}"
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(message)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(message) from None
+    if number < at_least:
+        raise ValueError(message)
+    return number
+
+
+def check_real(
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False
+) -> float:
+    """Return ``value`` as a finite float in [low, high] (or (low, high] with ``open_low``)."""
+    if math.isinf(low) and math.isinf(high):
+        allowed = "a finite number"
+    elif math.isinf(high):
+        allowed = f"a finite number {'above' if open_low else 'of at least'} {low:g}"
+    else:
+        allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}]"
+    message = f"{name} must be {allowed}, not {value!r}"
+    if isinstance(value, bool | np.bool_ | str):
+        raise TypeError(message)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(message) from None
+    inside = (low < number if open_low else low <= number) and number <= high
+    if not (math.isfinite(number) and inside):
+        raise ValueError(message)
+    return number
+
+
+def check_duration(name: str, value: Any, k_max: int) -> int:
+    """Return a persistence ``value`` in 1..k_max."""
+    number = check_integer(name, value)
+    if number > k_max:
+        raise ValueError(f"{name} must be at most k_max = {k_max}, not {value!r}")
+    return number
+
+
+def check_discount(value: Any) -> float:
+    """Return the discount factor gamma, a number in [0, 1]."""
+    return check_real("gamma", value, 0.0, 1.0)
+
+
+def check_probability(name: str, value: Any) -> float:
+    """Return a probability, a number in [0, 1]."""
+    return check_real(name, value, 0.0, 1.0)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+    return str(value)

@@ -1,0 +1,165 @@
+"""Which action is held, and for how much longer: the one state machine for it.
+
+``OptionClock`` is the form for many environments at once. Its two leaf functions are written for one
+environment, in the subset of Python that compiles, and are what the compiled tabular loops call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.core.checks import check_integer
+
+__all__ = ["OptionClock", "is_interrupted", "left_after_step"]
+
+
+def left_after_step(left: Any, episode_ended: Any) -> Any:
+    """Steps left in a held option after one more step; an episode's end cuts it to none."""
+    if episode_ended:
+        return 0
+    return left - 1
+
+
+def is_interrupted(best_value: Any, held_value: Any, margin: Any) -> Any:
+    """Whether a held option should be dropped: the best option here beats holding on by over ``margin``.
+
+    Args:
+        best_value: max Q(s,·,·) at the state just reached.
+        held_value: Q(s,a,m), the value of holding ``a`` for the ``m`` steps that are left.
+        margin: How much better the best option must be.
+    """
+    return best_value - held_value > margin
+
+
+class OptionClock:
+    """The option held in each of ``n_envs`` environments.
+
+    An environment is *idle* when no option is running in it; it must then be given one by ``begin`` before
+    the next ``tick``. Arrays have shape (n_envs,) and are read-only views for everybody else.
+
+    Attributes:
+        action: The held action (that of the last option where idle).
+        planned: The k the option was begun with.
+        elapsed: Steps executed so far; κ once the option is over.
+        left: Steps still to go, 0 where idle.
+        exploratory: Whether the option was drawn at random rather than chosen.
+    """
+
+    _FIELDS = ("action", "planned", "elapsed", "left", "exploratory")
+
+    def __init__(self, n_envs: int) -> None:
+        n_envs = check_integer("n_envs", n_envs)
+        self._action = np.zeros(n_envs, dtype=np.int64)
+        self._planned = np.zeros(n_envs, dtype=np.int64)
+        self._elapsed = np.zeros(n_envs, dtype=np.int64)
+        self._left = np.zeros(n_envs, dtype=np.int64)
+        self._exploratory = np.zeros(n_envs, dtype=np.bool_)
+
+    @property
+    def n_envs(self) -> int:
+        """Number of environments."""
+        return len(self._left)
+
+    @property
+    def action(self) -> NDArray[np.int64]:
+        """The held action of each environment."""
+        return _read_only(self._action)
+
+    @property
+    def planned(self) -> NDArray[np.int64]:
+        """The persistence each option was begun with."""
+        return _read_only(self._planned)
+
+    @property
+    def elapsed(self) -> NDArray[np.int64]:
+        """Steps of each option executed so far."""
+        return _read_only(self._elapsed)
+
+    @property
+    def left(self) -> NDArray[np.int64]:
+        """Steps each option still has to go."""
+        return _read_only(self._left)
+
+    @property
+    def exploratory(self) -> NDArray[np.bool_]:
+        """Whether each option was drawn at random."""
+        return _read_only(self._exploratory)
+
+    @property
+    def idle(self) -> NDArray[np.bool_]:
+        """Mask of the environments that need a decision."""
+        return np.equal(self._left, 0)
+
+    def begin(
+        self, mask: ArrayLike, actions: ArrayLike, durations: ArrayLike, exploratory: ArrayLike = False
+    ) -> None:
+        """Begin an option where ``mask`` holds.
+
+        Args:
+            mask: (n_envs,) bool; all of these must be idle.
+            actions: (n_envs,) actions; read under the mask only.
+            durations: (n_envs,) persistences k ≥ 1; read under the mask only.
+            exploratory: (n_envs,) or one bool: drawn at random rather than chosen.
+        """
+        chosen = self._mask(mask)
+        if np.any(chosen & ~self.idle):
+            raise ValueError("mask must name idle environments only: an option is still held there")
+        durations = np.broadcast_to(np.asarray(durations, dtype=np.int64), chosen.shape)
+        if np.any(durations[chosen] < 1):
+            raise ValueError("durations must be at least 1 where an option begins")
+        actions = np.broadcast_to(np.asarray(actions, dtype=np.int64), chosen.shape)
+        drawn = np.broadcast_to(np.asarray(exploratory, dtype=np.bool_), chosen.shape)
+        self._action[chosen] = actions[chosen]
+        self._planned[chosen] = durations[chosen]
+        self._left[chosen] = durations[chosen]
+        self._elapsed[chosen] = 0
+        self._exploratory[chosen] = drawn[chosen]
+
+    def tick(self, episode_ended: ArrayLike) -> NDArray[np.bool_]:
+        """Count one executed step in every environment; an episode's end cuts the option there.
+
+        Args:
+            episode_ended: (n_envs,) bool, terminated or truncated by this step.
+
+        Returns:
+            (n_envs,) bool, the options that are over with this step; ``elapsed`` is then their κ.
+        """
+        ended = self._mask(episode_ended)
+        if np.any(self.idle):
+            raise ValueError("every environment must hold an option before tick")
+        self._elapsed += 1
+        self._left[:] = np.where(ended, 0, self._left - 1)
+        return self.idle
+
+    def cut(self, mask: ArrayLike) -> None:
+        """End the options under ``mask`` now: interruption, a reset, another environment."""
+        self._left[self._mask(mask)] = 0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """A copy of everything that ``restore`` needs."""
+        return {name: getattr(self, f"_{name}").copy() for name in self._FIELDS}
+
+    def restore(self, state: Mapping[str, ArrayLike]) -> None:
+        """Go on from what ``state`` returned."""
+        arrays = {name: np.asarray(state[name]) for name in self._FIELDS}
+        wrong = [name for name, array in arrays.items() if array.shape != (self.n_envs,)]
+        if wrong:
+            raise ValueError(f"clock state {wrong[0]!r} must have shape ({self.n_envs},)")
+        for name, array in arrays.items():
+            getattr(self, f"_{name}")[:] = array
+
+    def _mask(self, mask: ArrayLike) -> NDArray[np.bool_]:
+        chosen = np.asarray(mask, dtype=np.bool_)
+        if chosen.shape != self._left.shape:
+            raise ValueError(f"a mask must have shape ({self.n_envs},), not {chosen.shape}")
+        return chosen
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

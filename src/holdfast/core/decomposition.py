@@ -1,0 +1,121 @@
+"""How one held action becomes experience for every persistence.
+
+Two decompositions of a partial history H_t^κ:
+
+* ``backward_schedule``: the order in which the tabular all-persistence update (Algorithm 1) visits the
+  sub-transitions s_{t+i} → s_{t+j} and the persistences they inform;
+* ``sub_transitions``: the tuples that each replay buffer D_k receives (Algorithm 3), written out literally.
+
+Algorithm 3 as printed stores, for k > κ, a tuple whose end was never observed. Corrected, its two loops say
+one thing: every executed step i gives every D_k exactly one tuple, of length min(k, κ − i). That closed form
+is ``window_length``, and it is why K buffers can be K views of one ring of primitive steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from holdfast.core.checks import check_integer
+from holdfast.core.history import PartialHistory
+
+__all__ = [
+    "ScheduledUpdate",
+    "SubTransition",
+    "backward_schedule",
+    "sub_transitions",
+    "update_count",
+    "window_length",
+]
+
+
+class ScheduledUpdate(NamedTuple):
+    """One update of Algorithm 1, of Q(s_{t+i}, a, j − i + d).
+
+    With ``d = 0`` its target is T̂* at s_{t+j}; with ``d ≥ 1`` it bootstraps from Q(s_{t+j}, a, d).
+    """
+
+    i: int
+    j: int
+    d: int
+
+
+def backward_schedule(kappa: int, k_max: int) -> Iterator[ScheduledUpdate]:
+    """The updates of Algorithm 1 in their order: last end first, then shortest first, then d upwards.
+
+    Paper: Algorithm alg:pers_update
+
+    Args:
+        kappa: Steps that were executed, 1..k_max.
+        k_max: Largest persistence.
+    """
+    _check_kappa(kappa, k_max)
+    for j in range(kappa, 0, -1):
+        for i in range(j - 1, -1, -1):
+            for d in range(k_max - (j - i) + 1):
+                yield ScheduledUpdate(i, j, d)
+
+
+def update_count(kappa: int, k_max: int) -> int:
+    """Number of updates in ``backward_schedule``: Σ_{k≤κ} (κ−k+1)(K−k+1)."""
+    _check_kappa(kappa, k_max)
+    return sum((kappa - k + 1) * (k_max - k + 1) for k in range(1, kappa + 1))
+
+
+class SubTransition(NamedTuple):
+    """A tuple of replay buffer D_k, its states named by their position in the partial history.
+
+    Attributes:
+        k: The buffer D_k it belongs to.
+        start: Position of the first state.
+        end: Position of the last state.
+        reward: Discounted reward of the steps between.
+        length: ℓ = end − start, the steps it really covers.
+        done: Whether the last state is terminal.
+    """
+
+    k: int
+    start: int
+    end: int
+    reward: float
+    length: int
+    done: bool
+
+
+def window_length(k: Any, left: Any) -> Any:
+    """ℓ = min(k, left): the steps that D_k's tuple covers, from a step with ``left`` steps of its option to go."""
+    return np.minimum(k, left)
+
+
+def sub_transitions(history: PartialHistory, k_max: int, gamma: float) -> list[SubTransition]:
+    """All tuples that the buffers D_1..D_k_max receive from one history, by the two loops of Algorithm 3.
+
+    The first loop stores the complete windows of k steps, which exist for k ≤ κ only; the second those that
+    the history's end cuts short.
+
+    Paper: Algorithm alg:split_traj
+    """
+    k_max = check_integer("k_max", k_max)
+    kappa = history.kappa
+    tuples = []
+    for k in range(1, k_max + 1):
+        for tau in range(kappa - k + 1):
+            tuples.append(_window(history, k, tau, tau + k, gamma))
+        for tau in range(1, min(kappa, k - 1) + 1):
+            tuples.append(_window(history, k, kappa - tau, kappa, gamma))
+    return tuples
+
+
+def _window(history: PartialHistory, k: int, start: int, end: int, gamma: float) -> SubTransition:
+    reward = history.k_step_return(start, end - start, gamma)
+    done = history.terminated and end == history.kappa
+    return SubTransition(k, start, end, reward, end - start, done)
+
+
+def _check_kappa(kappa: int, k_max: int) -> None:
+    check_integer("kappa", kappa)
+    check_integer("k_max", k_max)
+    if kappa > k_max:
+        raise ValueError(f"kappa must be at most k_max = {k_max}, not {kappa}")

@@ -1,0 +1,107 @@
+"""Persistence options (a, k): play primitive action ``a`` for ``k`` steps.
+
+``k`` counts from 1 wherever a person or a formula sees it. Arrays of option values have the axes
+(..., action, persistence); the two functions at the top are the only place where ``k`` and its array
+index meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.core.checks import check_duration, check_integer
+
+__all__ = ["Option", "OptionSpace", "duration_at", "flat_index", "persistence_index"]
+
+
+def persistence_index(k: Any) -> Any:
+    """Index of persistence ``k`` on a persistence axis (ints, arrays and tensors alike)."""
+    return k - 1
+
+
+def duration_at(index: Any) -> Any:
+    """Persistence ``k`` that stands at ``index`` of a persistence axis."""
+    return index + 1
+
+
+def flat_index(action: Any, k: Any, k_max: Any) -> Any:
+    """Index of option (a, k) in an (action, persistence) table laid out flat."""
+    return action * k_max + persistence_index(k)
+
+
+class Option(NamedTuple):
+    """A persistence option: the decision to play ``action`` for ``k`` steps.
+
+    Paper: Definition defi:persistenceOption
+    """
+
+    action: int
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpace:
+    """The set O = A × {1..k_max} of persistence options, and its flat numbering.
+
+    The flat index runs over persistences first, so that a table of shape (..., A, K) reshaped to
+    (..., A·K) is indexed by it.
+
+    Args:
+        n_actions: Number of primitive actions |A|.
+        k_max: Largest persistence K_max.
+    """
+
+    n_actions: int
+    k_max: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_actions", check_integer("n_actions", self.n_actions))
+        object.__setattr__(self, "k_max", check_integer("k_max", self.k_max))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (A, K) of a table over the options."""
+        return self.n_actions, self.k_max
+
+    def __len__(self) -> int:
+        return self.n_actions * self.k_max
+
+    def __iter__(self) -> Iterator[Option]:
+        return (self.option(index) for index in range(len(self)))
+
+    def __contains__(self, option: object) -> bool:
+        if not (isinstance(option, tuple) and len(option) == 2):
+            return False
+        action, k = option
+        return 0 <= action < self.n_actions and 1 <= k <= self.k_max
+
+    def index(self, action: int, k: int) -> int:
+        """Flat index of the option (action, k)."""
+        if (action, k) not in self:
+            raise ValueError(
+                f"option must be an action in 0..{self.n_actions - 1} with k in 1..{self.k_max}, "
+                f"not ({action}, {k})"
+            )
+        return int(flat_index(action, k, self.k_max))
+
+    def option(self, index: int) -> Option:
+        """The option that stands at a flat ``index``."""
+        if not 0 <= index < len(self):
+            raise ValueError(f"index must be in 0..{len(self) - 1}, not {index}")
+        action, position = divmod(int(index), self.k_max)
+        return Option(action, duration_at(position))
+
+    def split(self, indices: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Actions and persistences of an array of flat indices, each of its shape."""
+        actions, positions = np.divmod(np.asarray(indices, dtype=np.int64), self.k_max)
+        return actions, np.asarray(duration_at(positions))
+
+    def with_persistence(self, k: int) -> tuple[Option, ...]:
+        """O^(k): every option that lasts exactly ``k`` steps."""
+        k = check_duration("k", k, self.k_max)
+        return tuple(Option(action, k) for action in range(self.n_actions))

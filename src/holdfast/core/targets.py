@@ -1,0 +1,141 @@
+"""What an observed transition says a value should be: the empirical operators T̂*, T̂^κ and Ĥ^κ.
+
+The first half are the formulas, on numbers or arrays. The second half applies them to a table Q of shape
+(S, A, K) and a partial history, as the paper writes the operators.
+
+The paper prints the bootstrap of T̂^κ at s_{t+k}; that state was never reached (k > κ). It is s_{t+κ}.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.core.checks import check_choice, check_discount
+from holdfast.core.history import PartialHistory, discounts
+from holdfast.core.options import duration_at, persistence_index
+
+__all__ = [
+    "STATE_VALUES",
+    "all_persistence_target",
+    "bootstrapped_return",
+    "double_state_value",
+    "empirical_all_persistence",
+    "empirical_bootstrap",
+    "empirical_optimality",
+    "options_state_value",
+    "primitive_state_value",
+    "state_value",
+]
+
+STATE_VALUES = ("options", "primitive")
+"""How V(s') is read off Q(s',·,·): over all options (the paper), or over primitive actions alone."""
+
+
+def bootstrapped_return(reward: Any, discount: Any, next_value: Any, terminated: Any) -> Any:
+    """r^ℓ + γ^ℓ · (1 − terminated) · next_value.
+
+    Args:
+        reward: r^ℓ, the discounted reward of ℓ steps.
+        discount: γ^ℓ.
+        next_value: What the rest is worth: V(s') or Q(s',a,k−ℓ).
+        terminated: Whether s' is terminal; nothing is to be had beyond it.
+    """
+    return reward + discount * (1.0 - terminated) * next_value
+
+
+def all_persistence_target(
+    reward: Any, discount: Any, complete: Any, next_state_value: Any, next_held_value: Any, terminated: Any
+) -> Any:
+    """TD target of a tuple in D_k: through V(s') where the window is complete, else by going on holding.
+
+    Args:
+        reward: r^ℓ.
+        discount: γ^ℓ.
+        complete: Whether ℓ = k.
+        next_state_value: V(s').
+        next_held_value: Q(s',a,k−ℓ); any finite number where complete.
+        terminated: Whether s' is terminal.
+    """
+    next_value = np.where(complete, next_state_value, next_held_value)
+    return bootstrapped_return(reward, discount, next_value, np.asarray(terminated, dtype=np.float64))
+
+
+def options_state_value(q: NDArray[np.floating]) -> Any:
+    """V(s) = max_{(a,k)} Q(s,a,k), from values of shape (..., A, K)."""
+    return np.max(q, axis=(-2, -1))
+
+
+def primitive_state_value(q: NDArray[np.floating]) -> Any:
+    """V(s) = max_a Q(s,a,1), from values of shape (..., A, K): the same fixed point, less over-estimation."""
+    return np.max(q[..., persistence_index(1)], axis=-1)
+
+
+def double_state_value(online_q: NDArray[np.floating], target_q: NDArray[np.floating]) -> Any:
+    """V(s) = Q⁻(s, argmax Q(s,·,·)): chosen by one network, valued by the other; both (..., A, K)."""
+    online = online_q.reshape(*online_q.shape[:-2], -1)
+    target = target_q.reshape(*target_q.shape[:-2], -1)
+    best = np.argmax(online, axis=-1, keepdims=True)
+    return np.take_along_axis(target, best, axis=-1)[..., 0]
+
+
+def state_value(q: NDArray[np.floating], kind: str = "options") -> Any:
+    """V(s) of values (..., A, K) by name, one of ``STATE_VALUES``."""
+    if check_choice("target_value", kind, STATE_VALUES) == "primitive":
+        return primitive_state_value(q)
+    return options_state_value(q)
+
+
+def empirical_optimality(
+    q: NDArray[np.floating], history: PartialHistory, k: int, gamma: float, kind: str = "options"
+) -> float:
+    """(T̂*_t Q)(s_t, a, k) = r^k + γ^k V(s_{t+k}), for k ≤ κ.
+
+    Paper: Operator empirical-optimality
+
+    Args:
+        q: Table (S, A, K).
+        history: Its states are rows of ``q``.
+        k: A persistence that was executed in full, 1..κ.
+        gamma: Discount factor.
+        kind: How V is read off ``q``.
+    """
+    if not 1 <= k <= history.kappa:
+        raise ValueError(f"k must be in 1..kappa = {history.kappa} to be read off the history, not {k}")
+    terminated = history.terminated and k == history.kappa
+    reward = history.k_step_return(0, k, gamma)
+    value = state_value(q[history.states[k]], kind)
+    return float(bootstrapped_return(reward, discounts(gamma, k)[k], value, terminated))
+
+
+def empirical_bootstrap(q: NDArray[np.floating], history: PartialHistory, k: int, gamma: float) -> float:
+    """(T̂^κ_t Q)(s_t, a, k) = r^κ + γ^κ Q(s_{t+κ}, a, k−κ), for k > κ.
+
+    Paper: Operator empirical-bootstrap
+    """
+    kappa = history.kappa
+    if not kappa < k <= q.shape[-1]:
+        raise ValueError(f"k must be in kappa+1 = {kappa + 1}..k_max = {q.shape[-1]}, not {k}")
+    reward = history.k_step_return(0, kappa, gamma)
+    value = q[history.states[kappa], history.action, persistence_index(k - kappa)]
+    return float(bootstrapped_return(reward, discounts(gamma, kappa)[kappa], value, history.terminated))
+
+
+def empirical_all_persistence(
+    q: NDArray[np.floating], history: PartialHistory, gamma: float, kind: str = "options"
+) -> NDArray[np.float64]:
+    """(Ĥ^κ_t Q)(s_t, a, ·): T̂* where k ≤ κ, T̂^κ where k > κ; shape (K,).
+
+    Paper: Operator empirical-all-persistence
+    """
+    gamma = check_discount(gamma)
+    targets = np.empty(q.shape[-1])
+    for index in range(len(targets)):
+        k = duration_at(index)
+        if k <= history.kappa:
+            targets[index] = empirical_optimality(q, history, k, gamma, kind)
+        else:
+            targets[index] = empirical_bootstrap(q, history, k, gamma)
+    return targets
