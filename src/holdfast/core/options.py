@@ -78,7 +78,7 @@ class OptionSpace:
         if not (isinstance(option, tuple) and len(option) == 2):
             return False
         action, k = option
-        return 0 <= action < self.n_actions and 1 <= k <= self.k_max
+        return bool(0 <= action < self.n_actions and 1 <= k <= self.k_max)
 
     def index(self, action: int, k: int) -> int:
         """Flat index of the option (action, k)."""

@@ -1,0 +1,111 @@
+"""Optimal values by iterating a contraction to its fixed point."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.core.checks import check_integer, check_real
+from holdfast.mdp.model import TabularMDP
+from holdfast.mdp.operators import Operator, bellman_optimality, held_returns
+
+__all__ = ["FixedPoint", "NoConvergenceError", "fixed_point", "k_values", "q_star", "q_star_options"]
+
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+class NoConvergenceError(RuntimeError):
+    """The iteration limit was reached before the tolerance."""
+
+
+class FixedPoint(NamedTuple):
+    """Where an iteration stopped.
+
+    Attributes:
+        value: The last iterate.
+        iterations: Applications of the operator.
+        residual: sup |f_n − f_{n−1}| of the last two iterates.
+        error_bound: What the contraction guarantees of sup |f_n − f*|; infinite without a modulus below 1.
+    """
+
+    value: NDArray[np.float64]
+    iterations: int
+    residual: float
+    error_bound: float
+
+
+def fixed_point(
+    operator: Operator,
+    start: ArrayLike,
+    *,
+    modulus: float = 1.0,
+    tolerance: float = 1e-10,
+    max_iterations: int = 1_000_000,
+) -> FixedPoint:
+    """Apply ``operator`` until its fixed point is reached within ``tolerance``.
+
+    Args:
+        operator: A map of arrays to arrays of the same shape.
+        start: Where to begin.
+        modulus: Its contraction factor m in the sup norm. Below 1 the distance to the fixed point is at most
+            m/(1−m) times the last step, and that bound is brought under ``tolerance``; at 1 nothing is known
+            and the last step itself is.
+        tolerance: Above 0. Steps as small as the rounding of the values end the iteration too.
+        max_iterations: Limit.
+
+    Raises:
+        NoConvergenceError: The limit was reached first.
+    """
+    modulus = check_real("modulus", modulus, 0.0, 1.0)
+    tolerance = check_real("tolerance", tolerance, 0.0, open_low=True)
+    limit = check_integer("max_iterations", max_iterations)
+    factor = modulus / (1.0 - modulus) if modulus < 1.0 else math.inf
+    value = np.array(start, dtype=np.float64)
+    residual = math.inf
+    for iteration in range(1, limit + 1):
+        following = operator(value)
+        residual = float(np.max(np.abs(following - value)))
+        value = following
+        bound = factor * residual if residual > 0.0 else 0.0
+        rounding = 2.0 * _EPSILON * float(np.max(np.abs(value)))
+        if residual <= rounding or (bound if modulus < 1.0 else residual) <= tolerance:
+            return FixedPoint(value, iteration, residual, bound)
+    raise NoConvergenceError(
+        f"no fixed point within {limit} iterations: the last step was {residual:.3g}, asked was {tolerance:.3g}"
+        + (" (with gamma = 1 there may be none)" if modulus >= 1.0 else "")
+    )
+
+
+def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_000_000) -> NDArray[np.float64]:
+    """Q*(s,a) by value iteration, (S,A), within ``tolerance`` of the truth in the sup norm."""
+    start = np.zeros((mdp.n_states, mdp.n_actions))
+    operator = bellman_optimality(mdp)
+    return fixed_point(
+        operator, start, modulus=mdp.gamma, tolerance=tolerance, max_iterations=max_iterations
+    ).value
+
+
+def q_star_options(
+    mdp: TabularMDP, k_max: int, tolerance: float = 1e-10, max_iterations: int = 1_000_000
+) -> NDArray[np.float64]:
+    """Q*_K(s,a,k), (S,A,K), within ``tolerance`` of the truth in the sup norm.
+
+    Q*_K(·,·,1) = Q*, so that value iteration on (S,A) and K held steps from V* are all it takes.
+    """
+    check_integer("k_max", k_max)
+    return held_returns(mdp, q_star(mdp, tolerance, max_iterations).max(axis=1), k_max)
+
+
+def k_values(
+    mdp: TabularMDP, k_max: int, tolerance: float = 1e-10, max_iterations: int = 1_000_000
+) -> NDArray[np.float64]:
+    """V*_k(s) = max_a Q*_K(s,a,k), (S,K): the first action held for k steps, everything after it optimal.
+
+    This is not the optimal value of the k-persistent MDP, where every action is held for k steps.
+
+    Paper: Definition k-value
+    """
+    return np.asarray(q_star_options(mdp, k_max, tolerance, max_iterations).max(axis=1))

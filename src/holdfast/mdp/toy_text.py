@@ -1,0 +1,99 @@
+"""Reading the transition table that Gymnasium's toy_text environments show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["TransitionTable", "read_transition_table"]
+
+
+class TransitionTable(NamedTuple):
+    """What ``TabularMDP`` needs.
+
+    P and r are arrays (S,A) of next states and rewards if the table is deterministic, else both are A sparse
+    matrices (S,S).
+    """
+
+    P: Any
+    r: Any
+    initial: NDArray[np.float64] | None
+    terminal: NDArray[np.bool_]
+
+
+def read_transition_table(env: Any) -> TransitionTable:
+    """Read ``env.P[s][a] = [(probability, s', reward, terminated), ...]`` and ``env.initial_state_distrib``.
+
+    A state is terminal if every transition into it ends the episode. If some state is entered both ways, a
+    terminal state of its own is appended for the transitions that end the episode.
+    """
+    table = getattr(env, "P", None)
+    if not isinstance(table, Mapping) or not table:
+        raise ValueError(
+            f"env must show its transition table P[s][a], as Gymnasium's toy_text environments do; "
+            f"{type(env).__name__} does not"
+        )
+    n_states, n_actions = len(table), len(table[0])
+    states, actions, chances, successors, rewards, ends = _flatten(table, n_actions)
+
+    terminal = _terminal_states(states, successors, ends, n_states)
+    astray = ends & ~terminal[successors]
+    if astray.any():
+        successors[astray] = n_states
+        terminal = np.append(terminal, True)
+    total = len(terminal)
+
+    initial = getattr(env, "initial_state_distrib", None)
+    if initial is not None:
+        initial = np.pad(np.asarray(initial, dtype=np.float64), (0, total - n_states))
+    P: Any
+    r: Any
+    if len(states) == n_states * n_actions:
+        P = np.repeat(np.arange(total)[:, None], n_actions, axis=1)
+        r = np.zeros((total, n_actions))
+        P[states, actions] = successors
+        r[states, actions] = rewards
+    else:
+        P, r = [], []
+        for a in range(n_actions):
+            own = actions == a
+            where = (states[own], successors[own])
+            chance = sp.csr_array((chances[own], where), shape=(total, total))
+            # Two outcomes may share a next state and differ in reward: what counts is their mean.
+            worth = sp.csr_array((chances[own] * rewards[own], where), shape=(total, total))
+            P.append(sp.csr_array(chance + sp.diags_array((np.arange(total) >= n_states).astype(np.float64))))
+            r.append(sp.csr_array(worth.multiply(chance.power(-1))))
+    return TransitionTable(P, r, initial, terminal)
+
+
+def _flatten(table: Mapping[int, Any], n_actions: int) -> tuple[NDArray[Any], ...]:
+    """Columns state, action, probability, next state, reward, terminated; one row per possible transition."""
+    rows = [
+        (s, a, chance, successor, reward, terminated)
+        for s in range(len(table))
+        for a in range(n_actions)
+        for chance, successor, reward, terminated in table[s][a]
+        if chance > 0.0
+    ]
+    columns = list(zip(*rows, strict=True))
+    kinds = (np.int64, np.int64, np.float64, np.int64, np.float64, np.bool_)
+    return tuple(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True))
+
+
+def _terminal_states(
+    states: NDArray[np.int64], successors: NDArray[np.int64], ends: NDArray[np.bool_], n_states: int
+) -> NDArray[np.bool_]:
+    """States that are only ever entered by ending transitions (what leaves a terminal state does not count)."""
+    terminal = np.zeros(n_states, dtype=np.bool_)
+    terminal[successors[ends]] = True
+    while True:
+        live_entries = successors[~ends & ~terminal[states]]
+        wrong = np.zeros(n_states, dtype=np.bool_)
+        wrong[live_entries] = True
+        if not (wrong & terminal).any():
+            return terminal
+        terminal &= ~wrong
