@@ -48,12 +48,14 @@ def check_real(
     else:
         allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}]"
     message = f"{name} must be {allowed}, not {value!r}"
-    if isinstance(value, bool | np.bool_ | str):
+    if isinstance(value, bool | np.bool_ | str | bytes) or getattr(value, "dtype", None) == np.bool_:
         raise TypeError(message)
     try:
         number = float(value)
     except (TypeError, ValueError):
         raise TypeError(message) from None
+    except OverflowError:
+        raise ValueError(message) from None
     inside = (low < number if open_low else low <= number) and number <= high
     if not (math.isfinite(number) and inside):
         raise ValueError(message)
@@ -80,6 +82,6 @@ def check_probability(name: str, value: Any) -> float:
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
-    return str(value)
+    return value

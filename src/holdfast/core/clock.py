@@ -108,10 +108,10 @@ class OptionClock:
         chosen = self._mask(mask)
         if np.any(chosen & ~self.idle):
             raise ValueError("mask must name idle environments only: an option is still held there")
-        durations = np.broadcast_to(np.asarray(durations, dtype=np.int64), chosen.shape)
+        durations = _whole_numbers("durations", durations, chosen.shape)
         if np.any(durations[chosen] < 1):
             raise ValueError("durations must be at least 1 where an option begins")
-        actions = np.broadcast_to(np.asarray(actions, dtype=np.int64), chosen.shape)
+        actions = _whole_numbers("actions", actions, chosen.shape)
         drawn = np.broadcast_to(np.asarray(exploratory, dtype=np.bool_), chosen.shape)
         self._action[chosen] = actions[chosen]
         self._planned[chosen] = durations[chosen]
@@ -145,6 +145,9 @@ class OptionClock:
 
     def restore(self, state: Mapping[str, ArrayLike]) -> None:
         """Go on from what ``state`` returned."""
+        missing = [name for name in self._FIELDS if name not in state]
+        if missing:
+            raise ValueError(f"clock state must have {', '.join(self._FIELDS)}: {missing[0]!r} is missing")
         arrays = {name: np.asarray(state[name]) for name in self._FIELDS}
         wrong = [name for name, array in arrays.items() if array.shape != (self.n_envs,)]
         if wrong:
@@ -157,6 +160,13 @@ class OptionClock:
         if chosen.shape != self._left.shape:
             raise ValueError(f"a mask must have shape ({self.n_envs},), not {chosen.shape}")
         return chosen
+
+
+def _whole_numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{name} must be whole numbers, not of type {array.dtype}")
+    return np.broadcast_to(array.astype(np.int64), shape)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

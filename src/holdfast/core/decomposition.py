@@ -52,10 +52,12 @@ def backward_schedule(kappa: int, k_max: int) -> Iterator[ScheduledUpdate]:
         k_max: Largest persistence.
     """
     _check_kappa(kappa, k_max)
-    for j in range(kappa, 0, -1):
-        for i in range(j - 1, -1, -1):
-            for d in range(k_max - (j - i) + 1):
-                yield ScheduledUpdate(i, j, d)
+    return (
+        ScheduledUpdate(i, j, d)
+        for j in range(kappa, 0, -1)
+        for i in range(j - 1, -1, -1)
+        for d in range(k_max - (j - i) + 1)
+    )
 
 
 def update_count(kappa: int, k_max: int) -> int:

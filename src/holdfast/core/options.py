@@ -7,6 +7,7 @@ index meet.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -77,6 +78,8 @@ class OptionSpace:
     def __contains__(self, option: object) -> bool:
         if not (isinstance(option, tuple) and len(option) == 2):
             return False
+        if not all(isinstance(part, int | np.integer) and not isinstance(part, bool) for part in option):
+            return False
         action, k = option
         return bool(0 <= action < self.n_actions and 1 <= k <= self.k_max)
 
@@ -91,13 +94,14 @@ class OptionSpace:
 
     def option(self, index: int) -> Option:
         """The option that stands at a flat ``index``."""
+        index = operator.index(index)
         if not 0 <= index < len(self):
             raise ValueError(f"index must be in 0..{len(self) - 1}, not {index}")
-        action, position = divmod(int(index), self.k_max)
+        action, position = divmod(index, self.k_max)
         return Option(action, duration_at(position))
 
     def split(self, indices: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Actions and persistences of an array of flat indices, each of its shape."""
+        """Actions and persistences of an array of flat indices in 0..len−1 (unchecked), each of its shape."""
         actions, positions = np.divmod(np.asarray(indices, dtype=np.int64), self.k_max)
         return actions, np.asarray(duration_at(positions))
 

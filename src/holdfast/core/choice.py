@@ -1,0 +1,77 @@
+"""Choosing an option from its values: the exploration coin, the greedy option, and the one with fewest decisions.
+
+The first half are leaf functions for one state, in the subset of Python that compiles; the tabular loops call
+them. The second half does the same for values of shape (..., A, K) at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.core.options import duration_at
+
+__all__ = ["best_option", "few_decision_option", "first_best", "is_exploratory", "longest_within", "scaled_index"]
+
+
+def is_exploratory(draw: Any, epsilon: Any) -> Any:
+    """Whether a uniform ``draw`` from [0, 1) falls on the side of exploration."""
+    return draw < epsilon
+
+
+def scaled_index(draw: Any, n: Any) -> Any:
+    """One of 0..n−1 from a uniform ``draw`` from [0, 1)."""
+    return int(draw * n)
+
+
+def first_best(values: Any) -> Any:
+    """Flat index of the first maximum of a table (A, K)."""
+    best, index, best_index = values[0, 0], 0, 0
+    for a in range(values.shape[0]):
+        for position in range(values.shape[1]):
+            if values[a, position] > best:
+                best, best_index = values[a, position], index
+            index += 1
+    return best_index
+
+
+def longest_within(values: Any, action: Any, position: Any, tolerance: Any) -> Any:
+    """Last position of row ``action`` of (A, K) that is within ``tolerance`` of the value at ``position``.
+
+    A negative tolerance leaves ``position`` as it is.
+    """
+    best, longest = values[action, position], position
+    for other in range(values.shape[1]):
+        if best - values[action, other] <= tolerance:
+            longest = other
+    return longest
+
+
+def best_option(values: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The greedy option of values (..., A, K), the first of equals: actions and persistences, each (...)."""
+    table = np.asarray(values)
+    actions, positions = np.divmod(np.argmax(table.reshape(*table.shape[:-2], -1), axis=-1), table.shape[-1])
+    return np.asarray(actions), np.asarray(duration_at(positions))
+
+
+def few_decision_option(values: ArrayLike, tolerance: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The best action of values (..., A, K), held as long as its value stays within ``tolerance`` of the best.
+
+    Since Q*(s,a,1) ≥ Q*(s,a,k), a greedy agent gains nothing by holding; this is what it may give up per
+    decision in order to decide less often.
+
+    Args:
+        values: (..., A, K).
+        tolerance: At least 0.
+
+    Returns:
+        Actions and persistences, each (...).
+    """
+    table = np.asarray(values)
+    actions, durations = best_option(table)
+    rows = np.take_along_axis(table, actions[..., None, None], axis=-2)[..., 0, :]
+    within = rows.max(axis=-1, keepdims=True) - rows <= tolerance
+    last = table.shape[-1] - 1 - np.argmax(within[..., ::-1], axis=-1)
+    return actions, np.maximum(durations, duration_at(last))
