@@ -185,11 +185,10 @@ def _initial_distribution(initial: int | ArrayLike | None, n_states: int) -> NDA
 
 
 def _freeze(*tables: Any) -> None:
-    """Write-protect arrays, and the parts of sparse matrices."""
+    """Write-protect arrays, and tuples of sparse matrices."""
     for table in tables:
-        if table is None:
-            continue
-        for matrix in table if isinstance(table, tuple) else (table,):
-            parts = (matrix.data, matrix.indices, matrix.indptr) if sp.issparse(matrix) else (matrix,)
-            for part in parts:
-                part.flags.writeable = False
+        if isinstance(table, tuple):
+            for matrix in table:
+                _freeze(matrix.data, matrix.indices, matrix.indptr)
+        elif table is not None:
+            table.flags.writeable = False

@@ -10,8 +10,8 @@ With f over (s,a) or (s,a,k), V(s) = max f(s,·,·), and k counting from 1:
 
 H^κ contracts with factor γ^{min(k,κ)} in component k, and Q*_K is its one fixed point whatever κ is.
 
-P_k is never formed: holding one step longer is g ← r + γ Σ P(s'|·,a) g(s',a), so that an application costs K
-passes over the kernel. Terminal states are worth 0, whatever f says of them.
+P_k is never formed: holding one step longer is g ← r + γ Σ P(s'|·,a) g(s',a), so that T*_K costs K passes over the
+kernel, and T^κ costs κ passes of K−κ columns each. Terminal states are worth 0, whatever f says of them.
 """
 
 from __future__ import annotations

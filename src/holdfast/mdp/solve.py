@@ -17,7 +17,7 @@ __all__ = ["FixedPoint", "NoConvergenceError", "fixed_point", "k_values", "q_sta
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
-class NoConvergenceError(RuntimeError):
+class NoConvergenceError(ValueError):
     """The iteration limit was reached before the tolerance."""
 
 
