@@ -1,0 +1,67 @@
+"""Frozen lakes: square grids with holes strewn at random, another lake for each seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from holdfast.core.checks import check_integer, check_probability
+from holdfast.envs.grid_map import FREE, GOAL, HOLE, START, GridMap
+from holdfast.envs.grids import GridWorld
+
+__all__ = ["FrozenLake16", "random_map"]
+
+_TRIES = 1000
+
+
+def random_map(size: int = 16, frozen: float = 0.85, seed: int = 0) -> GridMap:
+    """A random square map, start top left and goal bottom right, with a way between them.
+
+    Maps are drawn until one can be solved, so that the share of holes is a little below 1 − ``frozen``.
+
+    Args:
+        size: Number of rows and of columns, at least 2.
+        frozen: Probability that a cell is no hole.
+        seed: The same seed gives the same map.
+
+    Raises:
+        ValueError: An argument is out of range, or no map that can be solved was found.
+    """
+    size = check_integer("size", size, at_least=2)
+    frozen = check_probability("frozen", frozen)
+    random = np.random.default_rng(check_integer("seed", seed, at_least=0))
+    for _ in range(_TRIES):
+        ice = random.random((size, size)) < frozen
+        ice[0, 0] = ice[-1, -1] = True
+        if _is_solvable(ice):
+            return _as_map(ice)
+    raise ValueError(
+        f"frozen must be larger for maps of size {size}: with {frozen:g} none of {_TRIES} maps could be solved"
+    )
+
+
+class FrozenLake16(GridWorld):
+    """A 16x16 frozen lake: +1 at the goal, −1 in a hole, borders block, no slips unless asked for.
+
+    Args:
+        seed: Which lake: another map for each seed. The seed of ``reset`` leaves the map alone.
+        frozen: Probability that a cell is no hole.
+        options: What ``GridWorld`` takes beside the map.
+    """
+
+    def __init__(self, seed: int = 0, *, frozen: float = 0.85, **options: Any) -> None:
+        super().__init__(random_map(16, frozen, seed), **options)
+
+
+def _is_solvable(ice: NDArray[np.bool_]) -> bool:
+    region, _ = ndimage.label(ice)
+    return bool(region[0, 0] == region[-1, -1])
+
+
+def _as_map(ice: NDArray[np.bool_]) -> GridMap:
+    letters = np.where(ice, FREE, HOLE)
+    letters[0, 0], letters[-1, -1] = START, GOAL
+    return GridMap(tuple("".join(row) for row in letters))

@@ -1,0 +1,205 @@
+"""Maps of grid worlds, written as text.
+
+One letter per cell: ``S`` the start, ``G`` a goal, ``#`` a hole, ``.`` a free cell. Cell (0, 0) is top left and
+the cells are numbered row by row, so that cell (row, column) is state ``row * columns + column``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+__all__ = ["FREE", "GOAL", "HOLE", "START", "GridMap"]
+
+START, GOAL, HOLE, FREE = "S", "G", "#", "."
+
+_LARGEST_FILE = 64 * 2**20
+"""Bytes a map file may have: far more than any map one can learn, far less than what fills the memory."""
+
+
+@dataclass(frozen=True)
+class GridMap:
+    """A rectangular map with one start, at least one goal, and any number of holes.
+
+    A map whose goal cannot be walked to is allowed, with a warning.
+
+    Args:
+        rows: The rows from top to bottom, each a text of the letters ``S``, ``G``, ``#`` and ``.``.
+    """
+
+    rows: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self.rows))
+        _check_letters(self.rows)
+        _check_start_and_goal(self.rows)
+        stranded = np.argwhere(self.goals & ~self._connected)
+        if len(stranded):
+            row, column = stranded[0]
+            warnings.warn(
+                f"the goal in row {row}, column {column} (counted from 0) cannot be reached from the start: "
+                "holes are in every way",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> GridMap:
+        """The map that ``text`` draws, one line per row.
+
+        Blank lines around the map, spaces around its lines and any kind of line ending are no part of it.
+
+        Raises:
+            ValueError: The text is no map; the message says what is wrong and where.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"a map must be a text of the letters S, G, # and ., not {text!r}")
+        lines = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+        drawn = [number for number, line in enumerate(lines) if line]
+        if not drawn:
+            raise ValueError("the map is empty: it must have at least one row")
+        return cls(tuple(lines[drawn[0] : drawn[-1] + 1]))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> GridMap:
+        """The map in a text file.
+
+        Raises:
+            ValueError: The file cannot be read, is no text, or draws no map; the message names the file.
+        """
+        text = _read_text(Path(path))
+        try:
+            return cls.parse(text)
+        except ValueError as error:
+            raise ValueError(f"map file {str(path)!r}: {error}") from None
+
+    def __str__(self) -> str:
+        return "\n".join(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return len(self.rows), len(self.rows[0])
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.rows) * len(self.rows[0])
+
+    @cached_property
+    def start(self) -> int:
+        """The state of the start cell."""
+        return int(np.flatnonzero(self._cells_with(START))[0])
+
+    @cached_property
+    def goals(self) -> NDArray[np.bool_]:
+        """Mask of the goals, of the map's shape, read-only."""
+        return self._cells_with(GOAL)
+
+    @cached_property
+    def holes(self) -> NDArray[np.bool_]:
+        """Mask of the holes, of the map's shape, read-only."""
+        return self._cells_with(HOLE)
+
+    def shortest_path_length(self) -> int | None:
+        """Steps from the start to the nearest goal around all holes; None where there is no way."""
+        # A frame of walls around the map, so that no step has to ask for the border.
+        open_cells = np.pad(~self.holes, 1)
+        width = open_cells.shape[1]
+        goals = np.pad(self.goals, 1).ravel()
+        unseen = open_cells.ravel()
+        row, column = divmod(self.start, self.shape[1])
+        frontier = np.array([(row + 1) * width + column + 1])
+        unseen[frontier] = False
+        moves = np.array([[-1], [width], [1], [-width]])
+        length = 0
+        while len(frontier):
+            if np.any(goals[frontier]):
+                return length
+            neighbours = (frontier + moves).ravel()
+            neighbours = neighbours[unseen[neighbours]]
+            unseen[neighbours] = False
+            frontier = np.unique(neighbours)
+            length += 1
+        return None
+
+    def _cells_with(self, letter: str) -> NDArray[np.bool_]:
+        letters = np.frombuffer("".join(self.rows).encode("ascii"), dtype=np.uint8).reshape(self.shape)
+        mask: NDArray[np.bool_] = np.equal(letters, ord(letter))
+        mask.flags.writeable = False
+        return mask
+
+    @property
+    def _connected(self) -> NDArray[np.bool_]:
+        """Mask of the cells that no holes part from the start."""
+        region, _ = ndimage.label(~self.holes)
+        connected: NDArray[np.bool_] = np.equal(region, region.ravel()[self.start])
+        return connected
+
+
+def _check_letters(rows: tuple[str, ...]) -> None:
+    if not rows or not rows[0]:
+        raise ValueError("the map is empty: it must have at least one row")
+    for row, line in enumerate(rows):
+        if len(line) != len(rows[0]):
+            raise ValueError(
+                f"every row of the map must be as long as row 0 ({len(rows[0])} cells), "
+                f"but row {row} (counted from 0) has {len(line)}"
+            )
+    known = {START, GOAL, HOLE, FREE}
+    for row, line in enumerate(rows):
+        if set(line) - known:
+            column = next(column for column, letter in enumerate(line) if letter not in known)
+            raise ValueError(
+                f"a map may have the letters S, G, # and . only, "
+                f"not {line[column]!r} as in row {row}, column {column} (counted from 0)"
+            )
+
+
+def _check_start_and_goal(rows: tuple[str, ...]) -> None:
+    starts = [
+        (row, column)
+        for row, line in enumerate(rows)
+        if START in line
+        for column, letter in enumerate(line)
+        if letter == START
+    ]
+    if not starts:
+        raise ValueError("the map has no start: exactly one cell must be S")
+    if len(starts) > 1:
+        (row, column), (other_row, other_column) = starts[:2]
+        raise ValueError(
+            f"the map has {len(starts)} starts, but exactly one cell must be S: there is one in "
+            f"row {row}, column {column} and one in row {other_row}, column {other_column} (counted from 0)"
+        )
+    if not any(GOAL in line for line in rows):
+        raise ValueError("the map has no goal: at least one cell must be G")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except FileNotFoundError:
+        raise ValueError(f"map file {str(path)!r} does not exist") from None
+    except IsADirectoryError:
+        raise ValueError(f"map file {str(path)!r} is a directory, not a text file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"map file {str(path)!r} cannot be read: {reason}") from None
+    if len(content) > _LARGEST_FILE:
+        raise ValueError(f"map file {str(path)!r} is too large: a map may have {_LARGEST_FILE} bytes")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"map file {str(path)!r} is not a text file") from None
+    if "\0" in text:
+        raise ValueError(f"map file {str(path)!r} is not a text file")
+    return text

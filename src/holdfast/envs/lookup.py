@@ -1,0 +1,107 @@
+"""From a name that a person types to an environment."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from holdfast.envs.grid_map import GridMap
+from holdfast.envs.registration import GRID_ID, SHORT_NAMES
+
+__all__ = ["make_env"]
+
+_MAP_SUFFIXES = (".txt", ".map")
+
+
+def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Make the environment called ``name``.
+
+    Args:
+        name: A Gymnasium id, a short name such as ``"cliff"``, or the path of a file with a map.
+        kwargs: Arguments of the environment.
+
+    Raises:
+        ValueError: There is no such environment or it cannot be made; the message is one sentence.
+        TypeError: An argument is of the wrong kind or has the wrong name.
+    """
+    if isinstance(name, os.PathLike):
+        return _make_grid(Path(name), kwargs)
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a Gymnasium id, a short name or a map file's path, not {name!r}")
+    short = name.strip().lower().replace("_", "-")
+    if short in SHORT_NAMES:
+        return _make(SHORT_NAMES[short], name, kwargs)
+    if name in gymnasium.registry:
+        return _make(name, name, kwargs)
+    if _is_map_path(name):
+        return _make_grid(Path(name), kwargs)
+    if ":" in name and not re.fullmatch(r"[\w.]+:[^:]+", name):
+        raise ValueError(f"name must have the form 'module:id' where it has a colon, not {name!r}")
+    with warnings.catch_warnings():
+        # An outdated version that is gone gets a sentence of its own, below.
+        warnings.filterwarnings("ignore", message=".*out of date", category=DeprecationWarning)
+        return _make(name, name, kwargs)
+
+
+def _is_map_path(name: str) -> bool:
+    if name.lower().endswith(_MAP_SUFFIXES):
+        return True
+    return bool(name) and "\0" not in name and os.path.exists(name)  # noqa: PTH110 (a name too long for a path is no error here)
+
+
+def _make_grid(path: Path, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    # As text, so that the environment's spec holds the map itself and can be written down.
+    return _make(GRID_ID, str(path), {"map": str(GridMap.read(path)), **kwargs})
+
+
+def _make(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    try:
+        return gymnasium.make(env_id, **kwargs)
+    except (gymnasium.error.DependencyNotInstalled, gymnasium.error.DeprecatedEnv) as error:
+        raise ValueError(f"environment {name!r} cannot be made: {_one_sentence(error)}") from error
+    except gymnasium.error.Error as error:
+        if env_id in gymnasium.registry:
+            raise ValueError(f"environment {name!r} cannot be made: {_one_sentence(error)}") from error
+        raise ValueError(_unknown(name, error)) from None
+    except ImportError as error:
+        raise ValueError(
+            f"environment {name!r} cannot be made, a package is missing: {_one_sentence(error)}"
+        ) from error
+    except TypeError as error:
+        # Gymnasium repeats all arguments behind the constructor's own sentence.
+        raise TypeError(_argument_error(name, error.__cause__ or error)) from error
+
+
+def _argument_error(name: str, error: BaseException) -> str:
+    unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    if unexpected:
+        return f"environment {name!r} has no argument {unexpected[1]!r}"
+    missing = re.search(r"missing 1 required \S+ argument: '(\w+)'", str(error))
+    if missing:
+        return f"environment {name!r} needs the argument {missing[1]!r}"
+    return _one_sentence(error)
+
+
+def _unknown(name: str, error: Exception) -> str:
+    message = (
+        f"environment {name!r} is unknown: it must be a Gymnasium id, a map file's path, "
+        "or one of cliff, bridge, zigzag, open, sync-grid and frozen-lake"
+    )
+    candidates = {known.lower(): known for known in (*gymnasium.registry, *SHORT_NAMES)}
+    nearest = difflib.get_close_matches(name.lower(), candidates, n=3, cutoff=0.6)
+    if nearest:
+        return f"{message}; did you mean {' or '.join(repr(candidates[match]) for match in nearest)}?"
+    if isinstance(error, gymnasium.error.NamespaceNotFound):
+        return f"{message}; is the package that registers {name.split('/')[0]!r} installed and imported?"
+    return message
+
+
+def _one_sentence(error: BaseException) -> str:
+    words = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
+    return re.sub(r"[.!] +([A-Z])(?=[a-z]* )", lambda end: f"; {end[1].lower()}", words).rstrip(". ")

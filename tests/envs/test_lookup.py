@@ -1,0 +1,110 @@
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+
+from holdfast.envs import SHORT_NAMES, GridWorld, make_env
+
+
+@pytest.mark.parametrize("name", [*SHORT_NAMES, "Cliff", "SYNC_GRID", "holdfast/Cliff-v0"])
+def test_names_make_environments(name: str) -> None:
+    env: Any = make_env(name, step_limit=9)
+    assert isinstance(env, gymnasium.Env)
+    assert isinstance(env.unwrapped, GridWorld)
+    assert env.unwrapped.step_limit == 9
+
+
+def test_any_gymnasium_id_will_do() -> None:
+    assert make_env("MountainCar-v0").spec.id == "MountainCar-v0"  # type: ignore[union-attr]
+    assert make_env("holdfast.envs:holdfast/Open-v0").spec.id == "holdfast/Open-v0"  # type: ignore[union-attr]
+
+
+def test_a_map_file_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pond"
+    path.write_text("S.\n.G\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("pond", str(path), path):
+        env: Any = make_env(name, slip=0.5)
+        assert (str(env.unwrapped.map), env.unwrapped.slip) == ("S.\n.G", 0.5)
+    # The spec holds the map itself, not where it lay.
+    path.unlink()
+    assert str(env.spec.make().unwrapped.map) == "S.\n.G"
+
+
+def test_a_short_name_wins_over_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cliff").write_text("SG")
+    monkeypatch.chdir(tmp_path)
+    assert make_env("cliff").unwrapped.map.shape == (6, 10)  # type: ignore[attr-defined]
+
+
+def sentence_of(name: Any, **kwargs: Any) -> str:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        make_env(name, **kwargs)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_unknown_names_get_suggestions() -> None:
+    known = (
+        "it must be a Gymnasium id, a map file's path, "
+        "or one of cliff, bridge, zigzag, open, sync-grid and frozen-lake"
+    )
+    assert sentence_of("clif") == f"environment 'clif' is unknown: {known}; did you mean 'cliff'?"
+    assert "did you mean 'MountainCar-v0'" in sentence_of("MountainCa-v0")
+    assert "did you mean 'CartPole-v1'" in sentence_of("cartpole-v1")
+    assert sentence_of("qqqq") == f"environment 'qqqq' is unknown: {known}"
+    assert sentence_of("") == f"environment '' is unknown: {known}"
+    assert sentence_of("Nowhere/Xyzzy-v3").endswith(
+        "is the package that registers 'Nowhere' installed and imported?"
+    )
+    assert "is unknown" in sentence_of("x" * 5000)
+
+
+def test_gymnasiums_own_errors_become_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        deprecated = sentence_of("FrozenLake-v0")
+    assert caught == []
+    assert deprecated == (
+        "environment 'FrozenLake-v0' cannot be made: "
+        "Environment version v0 for `FrozenLake` is deprecated; please use `FrozenLake-v1` instead"
+    )
+
+    def without_dependency(**_: Any) -> gymnasium.Env[Any, Any]:
+        raise gymnasium.error.DependencyNotInstalled("Box is missing.\nInstall it.")
+
+    def without_package(**_: Any) -> gymnasium.Env[Any, Any]:
+        raise ImportError("No module named 'box'")
+
+    def unwell(**_: Any) -> gymnasium.Env[Any, Any]:
+        raise gymnasium.error.Error("it is unwell")
+
+    for name, creator, sentence in [
+        ("dependency", without_dependency, "cannot be made: Box is missing; install it"),
+        ("package", without_package, "cannot be made, a package is missing: No module named 'box'"),
+        ("unwell", unwell, "cannot be made: it is unwell"),
+    ]:
+        spec = gymnasium.envs.registration.EnvSpec(f"probe/{name}-v0", creator)
+        monkeypatch.setitem(gymnasium.registry, spec.id, spec)
+        assert sentence_of(spec.id) == f"environment '{spec.id}' {sentence}"
+
+
+def test_module_names_are_checked() -> None:
+    assert "No module named 'holdfast_no_such'" in sentence_of("holdfast_no_such:Foo-v0")
+    for name in ("a:b:c", ":x", "x:"):
+        assert sentence_of(name) == f"name must have the form 'module:id' where it has a colon, not {name!r}"
+
+
+def test_wrong_arguments_get_one_sentence() -> None:
+    assert sentence_of("cliff", height=3) == "environment 'cliff' has no argument 'height'"
+    assert sentence_of("cliff", slip="a") == "slip must be a number in [0, 1], not 'a'"
+    assert sentence_of("cliff", slip=2) == "slip must be a number in [0, 1], not 2"
+    assert sentence_of("holdfast/Grid-v0") == "environment 'holdfast/Grid-v0' needs the argument 'map'"
+    assert sentence_of(3) == "name must be a Gymnasium id, a short name or a map file's path, not 3"
+
+
+def test_file_errors_pass_through(tmp_path: Path) -> None:
+    assert sentence_of("no/such/map.txt") == "map file 'no/such/map.txt' does not exist"
+    assert sentence_of(str(tmp_path)).endswith("is a directory, not a text file")
