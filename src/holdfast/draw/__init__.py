@@ -1,1 +1,17 @@
-"""."""
+"""Every picture, in one look. Drawing returns a matplotlib ``Figure``; ``save_figure`` writes it."""
+
+from holdfast.draw.cell_layout import CellLayout, draw_map
+from holdfast.draw.grid_values import draw_value_maps
+from holdfast.draw.state_values import draw_state_values
+from holdfast.draw.style import ALGORITHM_COLORS, algorithm_color, look, save_figure
+
+__all__ = [
+    "ALGORITHM_COLORS",
+    "CellLayout",
+    "algorithm_color",
+    "draw_map",
+    "draw_state_values",
+    "draw_value_maps",
+    "look",
+    "save_figure",
+]

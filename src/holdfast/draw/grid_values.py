@@ -1,0 +1,108 @@
+"""Values on a grid, one map per persistence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.core.options import duration_at
+from holdfast.draw.cell_layout import CellLayout, letter_cells, paint_ends, rule_cells
+from holdfast.draw.style import INK, LARGEST_CELL, PAGE_SIDE, look
+from holdfast.draw.value_scale import READABLE_CELL, add_color_bar, print_values, value_colormap, value_norm
+
+__all__ = ["draw_value_maps"]
+
+_CELLS_ACROSS = 48
+"""Cells side by side, over all panels of a row, before the panels go on in the next row."""
+
+
+def draw_value_maps(
+    values: ArrayLike, layout: CellLayout, title: str | None = None, label: str = r"$V_k(s)$"
+) -> Figure:
+    """The k-step values V_k(s) of a grid, one map per persistence k, with one colour bar for all.
+
+    Holes are red, goals green, and the start is framed. Numbers stand in the cells where the cells are large
+    enough to read them.
+
+    Paper: Figure fig:sync_val
+
+    Args:
+        values: (K, rows, columns), or (S, K) by state; a last state outside the grid is left out. What is not
+            finite is drawn as missing.
+        layout: The grid.
+        title: Written above the maps.
+        label: What the values are, beside the colour bar.
+    """
+    maps = _value_maps(values, layout)
+    rows, columns = layout.shape
+    across, down, cell = _arrangement(len(maps), rows, columns)
+    walkable = ~(layout.goals | layout.holes)
+    norm = value_norm(maps[:, walkable])
+    with look():
+        width = max(across * (columns * cell + 0.12), 1.6) + 0.8
+        height = down * (rows * cell + 0.28) + (0.35 if title else 0.1)
+        figure = Figure(figsize=(width, max(height, 1.4)), layout="compressed")
+        panels = figure.subplots(down, across, squeeze=False).ravel().tolist()
+        for index, axes in enumerate(panels):
+            if index >= len(maps):
+                axes.set_axis_off()
+                continue
+            shown = np.ma.masked_where(~(walkable & np.isfinite(maps[index])), maps[index])
+            axes.imshow(shown, norm=norm, cmap=value_colormap(), interpolation="nearest")
+            paint_ends(axes, layout)
+            rule_cells(axes, layout, color="white")
+            if cell >= READABLE_CELL:
+                print_values(axes, shown, norm, cell)
+            _frame_start(axes, layout)
+            letter_cells(axes, layout, cell)
+            axes.set_title(f"$k = {duration_at(index)}$", pad=3)
+        add_color_bar(figure, norm, label, panels)
+        if title:
+            figure.suptitle(title)
+    return figure
+
+
+def _value_maps(values: ArrayLike, layout: CellLayout) -> NDArray[np.float64]:
+    """Values as (K, rows, columns)."""
+    given = np.asarray(values, dtype=np.float64)
+    rows, columns = layout.shape
+    if given.ndim == 2 and given.shape[0] in (layout.n_cells, layout.n_cells + 1) and given.shape[1] > 0:
+        return given[: layout.n_cells].T.reshape(-1, rows, columns)
+    if given.ndim == 3 and given.shape[1:] == layout.shape and given.shape[0] > 0:
+        return given
+    raise ValueError(
+        f"values must have shape (K, {rows}, {columns}) or ({layout.n_cells}, K) to go with the layout, "
+        f"not {given.shape}"
+    )
+
+
+def _arrangement(k_max: int, rows: int, columns: int) -> tuple[int, int, float]:
+    """Panels across and down, and a cell's side in inches.
+
+    As few rows of panels as the width allows, as even as they can be; more panels across where the page would
+    get too long.
+    """
+
+    def cell(across: int) -> float:
+        down = math.ceil(k_max / across)
+        return min(LARGEST_CELL, PAGE_SIDE / (across * columns), PAGE_SIDE / (down * rows))
+
+    fewest_down = math.ceil(k_max / max(1, _CELLS_ACROSS // columns))
+    fewest_across = math.ceil(k_max / fewest_down)
+    across = max(range(fewest_across, k_max + 1), key=cell)
+    return across, math.ceil(k_max / across), cell(across)
+
+
+def _frame_start(axes: Axes, layout: CellLayout) -> None:
+    if layout.start_cell is not None:
+        row, column = layout.start_cell
+        frame = Rectangle((column - 0.42, row - 0.42), 0.84, 0.84, fill=False, linewidth=1.1, edgecolor=INK)
+        # A light rim, to be seen on dark cells too.
+        frame.set_path_effects([withStroke(linewidth=2.6, foreground="white")])
+        axes.add_patch(frame)

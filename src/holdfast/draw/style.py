@@ -1,0 +1,156 @@
+"""The one look of all pictures: colours that colour-blind eyes tell apart, fonts, and how a picture is saved.
+
+Figures are made without pyplot and under ``look``, so that drawing leaves matplotlib's settings as they were.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+__all__ = [
+    "ALGORITHM_COLORS",
+    "CELL_COLORS",
+    "INK",
+    "LARGEST_CELL",
+    "MISSING",
+    "PAGE_SIDE",
+    "PALETTE",
+    "VALUE_COLORMAP",
+    "algorithm_color",
+    "look",
+    "save_figure",
+]
+
+PALETTE: Mapping[str, str] = MappingProxyType(
+    {
+        "grey": "#4d4d4d",
+        "blue": "#0072b2",
+        "orange": "#e69f00",
+        "green": "#009e73",
+        "purple": "#cc79a7",
+        "sky": "#56b4e9",
+        "vermilion": "#d55e00",
+        "yellow": "#f0e442",
+    }
+)
+"""Okabe and Ito's colours, by name."""
+
+INK = "#22262a"
+"""Text and axes."""
+
+MISSING = "#d9d9d6"
+"""Cells without a value."""
+
+_FAMILIES = {
+    "grey": ("q", "dqn"),
+    "blue": ("perq", "perdqn"),
+    "orange": ("msa-q", "msa-dqn"),
+    "green": ("temporl-q", "temporl-dqn"),
+    "purple": ("ez-q", "ez-dqn"),
+}
+
+ALGORITHM_COLORS: Mapping[str, str] = MappingProxyType(
+    {name: PALETTE[color] for color, names in _FAMILIES.items() for name in names}
+)
+"""Each algorithm's colour; a tabular algorithm and its deep twin share one, they never meet in a picture."""
+
+CELL_COLORS: Mapping[str, str] = MappingProxyType(
+    {"free": "#f7f7f4", "start": PALETTE["sky"], "goal": PALETTE["green"], "hole": PALETTE["vermilion"]}
+)
+"""What the cells of a map are painted with."""
+
+VALUE_COLORMAP = "Blues"
+"""For values, the higher the darker: neither a hole's red nor a goal's green can be taken for one of them."""
+
+LARGEST_CELL = 0.42
+"""Inches of a cell's side, at most."""
+
+PAGE_SIDE = 11.0
+"""Inches that the cells of a picture may take in either direction."""
+
+_LOOK: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.grid": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.facecolor": "white",
+    "figure.dpi": 100.0,
+    "figure.titlesize": 11.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "savefig.bbox": "tight",
+    "savefig.dpi": 200.0,
+    "savefig.pad_inches": 0.08,
+    "savefig.facecolor": "white",
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "holdfast",
+}
+
+_FORMATS = ("png", "pdf", "svg")
+
+
+def look() -> AbstractContextManager[None]:
+    """A context in which matplotlib draws with this look; its settings are as before afterwards."""
+    return mpl.rc_context(_LOOK)
+
+
+def algorithm_color(name: str) -> str:
+    """The colour of an algorithm.
+
+    Raises:
+        ValueError: There is no such algorithm.
+    """
+    try:
+        return ALGORITHM_COLORS[name]
+    except (KeyError, TypeError):
+        raise ValueError(f"name must be one of {', '.join(ALGORITHM_COLORS)}, not {name!r}") from None
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write a figure to ``path``, as a whole or not at all; directories on the way are made.
+
+    The same figure gives the same bytes: no date is written into the file.
+
+    Args:
+        figure: What to save.
+        path: Where to; its suffix says the format, .png, .pdf or .svg.
+
+    Returns:
+        The path.
+    """
+    target = Path(path)
+    kind = target.suffix[1:].lower()
+    if kind not in _FORMATS:
+        raise ValueError(f"path must end in .png, .pdf or .svg to save a figure, not {str(target)!r}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+    try:
+        with look():
+            figure.savefig(unfinished, format=kind, metadata=undated)
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return target
