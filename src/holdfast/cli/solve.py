@@ -1,0 +1,231 @@
+"""``holdfast solve``: the exact optimal values of a tabular environment, for every persistence."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from holdfast.draw import CellLayout
+    from holdfast.mdp import TabularMDP
+
+__all__ = ["add_parser"]
+
+_DESCRIPTION = """\
+Solve a tabular environment exactly: Q*(s,a,k), the value of holding action a
+for k steps and acting optimally from then on. Prints what holding costs at the
+start, and writes a picture of V*_k for each k and all values as a .npz file.
+"""
+_EXAMPLES = """\
+examples:
+  holdfast solve cliff --k-max 8
+  holdfast solve my_map.txt --k-max 4 --gamma 0.95 -o results/my_map
+  holdfast solve FrozenLake-v1 --k-max 4 --json
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "solve",
+        help="exact optimal values of a grid or toy_text environment, for every persistence",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "environment",
+        metavar="MAP_OR_ENV",
+        help="a short name (cliff, bridge, zigzag, open, sync-grid, frozen-lake), a Gymnasium id with a "
+        "transition table (FrozenLake-v1), or a map file (S start, G goal, # hole, . free)",
+    )
+    parser.add_argument(
+        "--k-max", type=int, default=8, metavar="K", help="largest persistence, at least 1 (default: 8)"
+    )
+    parser.add_argument(
+        "--gamma", type=float, default=0.99, metavar="G", help="discount factor in [0, 1] (default: 0.99)"
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where to write values.png and values.npz (default: results/solve-NAME)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the numbers as JSON, and write files only with -o"
+    )
+    parser.set_defaults(run=run)
+
+
+class _Solution(NamedTuple):
+    """What is printed and written; ``start_values[k-1]`` is V*_k averaged over the start states."""
+
+    name: str
+    mdp: TabularMDP
+    q: NDArray[np.float64]
+    start_values: NDArray[np.float64]
+    first_actions: list[str] | None
+    shortest_path: int | None
+    fewest_decisions: int | None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Solve, print, write."""
+    from holdfast.core.checks import check_discount, check_integer
+    from holdfast.envs import make_env
+    from holdfast.mdp import TabularMDP
+
+    check_integer("--k-max", arguments.k_max)
+    check_discount(arguments.gamma)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        env = make_env(arguments.environment)
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        sys.stderr.write(f"holdfast solve: warning: {sentence}\n")
+    mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
+    name = _file_stem(arguments.environment)
+    out: Path | None = arguments.out
+    if out is None and not arguments.json:
+        out = Path("results") / f"solve-{name}"
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    solution = _solve(name, env, mdp, arguments.k_max)
+    written = [] if out is None else _write(solution, env, out)
+    if arguments.json:
+        sys.stdout.write(json.dumps(_as_json(solution, written), indent=2) + "\n")
+    else:
+        sys.stdout.write(_as_text(solution, written))
+    return 0
+
+
+def _solve(name: str, env: Any, mdp: TabularMDP, k_max: int) -> _Solution:
+    import numpy as np
+
+    from holdfast.mdp import fewest_decisions, q_star_options
+    from holdfast.mdp.kernels import DeterministicKernel
+
+    q = q_star_options(mdp, k_max)
+    initial = mdp.initial
+    if initial is None:
+        live = ~mdp.terminal
+        initial = live / live.sum()
+    at_start = np.einsum("s,sak->ak", initial, q)
+    start_values = np.einsum("s,sk->k", initial, q.max(axis=1))
+    single_start = np.count_nonzero(initial) == 1
+    actions = getattr(env.unwrapped, "action_names", [str(action) for action in range(mdp.n_actions)])
+    first_actions = [str(actions[action]) for action in at_start.argmax(axis=0)] if single_start else None
+    steps = decisions = None
+    if single_start and isinstance(mdp.kernel, DeterministicKernel):
+        start = int(np.argmax(initial))
+        steps = fewest_decisions(mdp, q[:, :, :1], start)
+        decisions = fewest_decisions(mdp, q, start)
+    return _Solution(name, mdp, q, start_values, first_actions, steps, decisions)
+
+
+def _as_text(solution: _Solution, written: list[Path]) -> str:
+    from holdfast.core.options import duration_at
+
+    mdp, values = solution.mdp, solution.start_values
+    k_max = len(values)
+    lines = [
+        f"{solution.name}: {mdp.n_states} states, {mdp.n_actions} actions, gamma {mdp.gamma:g}, k_max {k_max}",
+        "",
+        f"  V*(start)           {values[0]:.6g}",
+    ]
+    if solution.shortest_path is not None:
+        lines += [
+            f"  shortest best path  {solution.shortest_path} steps",
+            f"  fewest decisions    {solution.fewest_decisions} on a best path, holding up to {k_max} steps",
+        ]
+    lines += [
+        "",
+        "  Hold the first action for k steps, then act optimally:",
+        "",
+        f"  {'k':>3}  {'V*_k(start)':>12}  {'loss':>10}" + ("  first action" if solution.first_actions else ""),
+    ]
+    for index, value in enumerate(values):
+        loss = values[0] - value
+        shown = "0" if abs(loss) < 1e-9 else f"{loss:.4g}"
+        action = f"  {solution.first_actions[index]}" if solution.first_actions else ""
+        lines.append(f"  {duration_at(index):>3}  {value:>12.6g}  {shown:>10}{action}")
+    if written:
+        lines += ["", *(f"wrote {path}" for path in written)]
+    return "\n".join(lines) + "\n"
+
+
+def _as_json(solution: _Solution, written: list[Path]) -> dict[str, Any]:
+    return {
+        "environment": solution.name,
+        "n_states": solution.mdp.n_states,
+        "n_actions": solution.mdp.n_actions,
+        "gamma": solution.mdp.gamma,
+        "k_max": len(solution.start_values),
+        "start_values": solution.start_values.tolist(),
+        "first_actions": solution.first_actions,
+        "shortest_best_path": solution.shortest_path,
+        "fewest_decisions": solution.fewest_decisions,
+        "files": [str(path) for path in written],
+    }
+
+
+def _write(solution: _Solution, env: Any, out: Path) -> list[Path]:
+    import numpy as np
+
+    from holdfast.draw import draw_state_values, draw_value_maps, save_figure
+
+    k_values = solution.q.max(axis=1)
+    picture, data = out / "values.png", out / "values.npz"
+    layout = _layout(env)
+    title = f"{solution.name}: $V^*_k$, the first action held for $k$ steps"
+    if layout is None:
+        figure = draw_state_values(k_values, title=title)
+    else:
+        n_cells = int(np.prod(layout.shape))
+        maps = k_values[:n_cells].T.reshape(-1, *layout.shape)
+        figure = draw_value_maps(maps, layout, title=title)
+    save_figure(figure, picture)
+    temporary = data.with_suffix(".tmp.npz")
+    np.savez_compressed(
+        temporary,
+        q=solution.q,
+        k_values=k_values,
+        gamma=solution.mdp.gamma,
+        terminal=solution.mdp.terminal,
+        start_values=solution.start_values,
+    )
+    temporary.replace(data)
+    return [picture, data]
+
+
+def _layout(env: Any) -> CellLayout | None:
+    """The grid that an environment is laid out on, if it is one."""
+    import numpy as np
+
+    from holdfast.draw import CellLayout
+
+    world = env.unwrapped
+    if hasattr(world, "map"):
+        grid = world.map
+        return CellLayout(shape=grid.shape, start=grid.start, goals=grid.goals, holes=grid.holes)
+    letters = np.asarray(getattr(world, "desc", []))
+    if letters.ndim == 2 and letters.size == env.observation_space.n and (letters == b"S").sum() == 1:
+        return CellLayout(
+            shape=letters.shape,
+            start=int(np.flatnonzero(letters == b"S")[0]),
+            goals=letters == b"G",
+            holes=letters == b"H",
+        )
+    return None
+
+
+def _file_stem(environment: str) -> str:
+    """A name for files and headings: cliff, my_map, FrozenLake-v1."""
+    return Path(environment).stem if Path(environment).suffix else environment.replace("/", "-")

@@ -1,0 +1,85 @@
+"""The entry point: help, version, and what bad input looks like."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import holdfast
+from holdfast.cli import main
+
+HEAVY = ("torch", "numba", "gymnasium", "scipy", "matplotlib", "stable_baselines3")
+
+
+def imported_by(statement: str) -> set[str]:
+    probe = f"{statement}\nimport sys\nsys.stderr.write(' '.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in run.stderr.split()}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["solve", "--help"]])
+def test_help_and_version_exit_0_and_import_nothing_heavy(arguments: list[str]) -> None:
+    modules = imported_by(f"from holdfast.cli import main\nassert main({arguments}) == 0")
+    assert modules & set(HEAVY) == set()
+    assert "argparse" in modules  # the probe does see what is imported
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"holdfast {holdfast.__version__}\n"
+
+
+def test_no_verb_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("usage: holdfast")
+    assert "solve" in out
+
+
+def test_help_fits_into_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for arguments in (["--help"], ["solve", "--help"]):
+        main(arguments)
+    for line in capsys.readouterr().out.splitlines():
+        assert len(line) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["solve"], "the following arguments are required: MAP_OR_ENV"),
+        (["solve", "cliff", "--k-max", "many"], "--k-max"),
+        (["solve", "cliff", "--nonsense"], "unrecognized arguments: --nonsense"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_code_2(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_python_m_holdfast_is_the_same_command() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "holdfast", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"holdfast {holdfast.__version__}\n"
+
+
+def test_tracebacks_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_DEBUG", "1")
+    with pytest.raises(ValueError, match="nowhere"):
+        main(["solve", "nowhere"])
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m holdfast solve cliff --json | head -c 1"
+    run = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert run.stderr == ""
+    assert run.returncode == 0

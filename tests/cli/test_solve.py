@@ -1,0 +1,168 @@
+"""``holdfast solve``: what it prints, what it writes, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.cli import main
+
+MAP = "S..\n.#.\n..G\n"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def numbers(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["solve", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "decisions"),
+    [
+        # Down 3, right 9, up 3: nine to the right need two holds of at most 8.
+        ("cliff", 15, 4),
+        # Down 2, right 9 over the bridge, up 2: 13 steps, again two holds to the right.
+        ("bridge", 13, 4),
+        # Down 4, right 4, up 3, right 5, down 4: twenty steps in five straight pieces.
+        ("zigzag", 20, 5),
+    ],
+)
+def test_shortest_paths_and_values_of_the_grids(
+    name: str, steps: int, decisions: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = numbers([name, "--k-max", "8", "--gamma", "0.99"], capsys)
+    assert found["shortest_best_path"] == steps
+    assert found["fewest_decisions"] == decisions
+    # The one reward, +1, comes with the last step.
+    assert found["start_values"][0] == pytest.approx(0.99 ** (steps - 1), abs=1e-9)
+    assert found["k_max"] == len(found["start_values"]) == 8
+    assert all(np.diff(found["start_values"]) <= 1e-12)
+
+
+def test_cliff_held_for_four_steps_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    found = numbers(["cliff", "--k-max", "4"], capsys)
+    # Down for 3 is free; the fourth step down has to be walked back up: 17 steps.
+    assert found["start_values"] == pytest.approx([0.99**14] * 3 + [0.99**16], abs=1e-9)
+    assert found["first_actions"] == ["down"] * 4
+
+
+def test_prints_the_table_and_writes_picture_and_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", "cliff", "--k-max", "3", "-o", "out"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "cliff: 60 states, 4 actions, gamma 0.99, k_max 3"
+    assert "  V*(start)           0.868746" in lines
+    assert "  shortest best path  15 steps" in lines
+    table = [line.split() for line in lines if line.strip()[:1] in "123" and "down" in line]
+    assert [row[0] for row in table] == ["1", "2", "3"]
+    assert lines[-2:] == ["wrote out/values.png", "wrote out/values.npz"]
+    assert all(len(line) <= 80 for line in lines)
+    assert (tmp_path / "out" / "values.png").read_bytes().startswith(b"\x89PNG")
+    with np.load(tmp_path / "out" / "values.npz", allow_pickle=False) as data:
+        assert data["q"].shape == (60, 4, 3)
+        assert data["k_values"] == pytest.approx(data["q"].max(axis=1))
+        assert data["gamma"] == 0.99
+        assert data["k_values"][0, 0] == pytest.approx(0.99**14, abs=1e-9)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["values.npz", "values.png"]
+
+
+def test_default_folder_and_json_without_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert numbers(["cliff", "--k-max", "2"], capsys)["files"] == []
+    assert list(tmp_path.iterdir()) == []
+    assert main(["solve", "cliff", "--k-max", "1"]) == 0
+    assert (tmp_path / "results" / "solve-cliff" / "values.png").exists()
+
+
+def test_a_map_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.txt").write_text(MAP, encoding="utf-8")
+    found = numbers(["mine.txt", "--k-max", "2", "--gamma", "0.5", "-o", "out"], capsys)
+    assert found["environment"] == "mine"
+    assert found["shortest_best_path"] == 4
+    assert found["fewest_decisions"] == 2
+    assert found["start_values"] == pytest.approx([0.125, 0.125], abs=1e-9)
+    assert found["files"] == ["out/values.png", "out/values.npz"]
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4", "holdfast/SyncGrid-v0"])
+def test_gymnasium_ids(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = numbers([name, "--k-max", "3", "-o", "out"], capsys)
+    assert len(found["start_values"]) == 3
+    assert (tmp_path / "out" / "values.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["cliff", "--k-max", "0"], "--k-max must be a whole number of at least 1, not 0"),
+        (["cliff", "--gamma", "1.5"], "gamma must be a number in [0, 1], not 1.5"),
+        (["cliff", "--gamma", "nan"], "gamma must be a number in [0, 1], not nan"),
+        (["clif"], "did you mean 'cliff'?"),
+        (["no/such/map.txt"], "no/such/map.txt"),
+        (["CartPole-v1"], "must show its transition table"),
+        (["ragged.txt"], "ragged.txt"),
+        (["cliff", "-o", "ragged.txt"], "ragged.txt"),
+    ],
+)
+def test_bad_input_is_one_sentence_exit_code_2_and_leaves_nothing(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "ragged.txt").write_text("S..\n.G\n", encoding="utf-8")
+    assert main(["solve", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("holdfast solve: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["ragged.txt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("..G\n...\n", "start"),
+        ("S.G\n..S\n", "start"),
+        ("S..\n.G\n", "row"),
+        ("S.G\n.?.\n", "?"),
+        ("S..\n...\n", "goal"),
+        ("", "empty"),
+    ],
+)
+def test_bad_maps(text: str, sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "map.txt").write_text(text, encoding="utf-8")
+    assert main(["solve", "map.txt"]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+def test_an_unreachable_goal_is_a_warning(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "map.txt").write_text("S#G\n.#.\n", encoding="utf-8")
+    assert main(["solve", "map.txt", "--k-max", "2"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith("holdfast solve: warning: ")
+    assert captured.err.count("\n") == 1
+    assert "V*(start)" in captured.out
+
+
+def test_a_failed_write_keeps_the_old_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", "cliff", "--k-max", "1", "-o", "out"]) == 0
+    before = (tmp_path / "out" / "values.npz").read_bytes()
+
+    def full_disk(*arguments: Any, **keywords: Any) -> None:
+        raise OSError(28, "No space left on device", "out/values.npz")
+
+    monkeypatch.setattr(np, "savez_compressed", full_disk)
+    assert main(["solve", "cliff", "--k-max", "2", "-o", "out"]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert (tmp_path / "out" / "values.npz").read_bytes() == before
