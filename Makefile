@@ -1,0 +1,72 @@
+# Needs make and a Python of at least 3.11 with pip and venv; everything else goes into .venv.
+
+PYTHON ?= python3
+# Extra arguments for pytest or the benchmarks: make test ARGS="-k grids", make bench ARGS=--quick
+ARGS ?=
+# The torch that `make constraints` starts from; the rest is what pip then finds.
+TORCH ?= 2.13.0
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Written last, so that an interrupted installation is done again, from an empty .venv.
+INSTALLED := $(VENV)/.installed
+GRIDS := cliff bridge zigzag
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format format-check lint types bench constraints clean
+
+define require-python
+@command -v "$(PYTHON)" >/dev/null || \
+    { echo "PYTHON must be the name or path of a Python interpreter, not '$(PYTHON)'." >&2; exit 1; }
+@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+    { echo "PYTHON must be Python 3.11 or newer, but '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1)." >&2; exit 1; }
+@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || \
+    { echo "PYTHON must have the modules venv and ensurepip (on Debian: apt install python3-venv)." >&2; exit 1; }
+endef
+
+help: ## list these targets
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+	    printf '  %-14s%s\n' "$$name" "$$text"; done
+
+demo: $(INSTALLED) ## solve three grids exactly and draw them into demo/
+	@for grid in $(GRIDS); do $(BIN)/holdfast solve $$grid --k-max 8 -o demo/$$grid || exit; done
+
+# With EXIT_CODE_FILE the exit code of pytest goes there, because make would turn every failure into its own 2.
+test: $(INSTALLED) ## run all tests
+	@$(BIN)/python -m pytest $(ARGS)$(if $(EXIT_CODE_FILE),; echo $$? >"$(EXIT_CODE_FILE)")
+
+check: format-check lint types test ## format check, lint, types and tests, in this order
+
+format: $(INSTALLED) ## format the code and sort its imports
+	@$(BIN)/ruff check -q --select I --fix .
+	@$(BIN)/ruff format .
+
+format-check: $(INSTALLED) ## say which files `make format` would change
+	@$(BIN)/ruff format --check -q --diff .
+
+lint: $(INSTALLED) ## look for mistakes with ruff
+	@$(BIN)/ruff check -q .
+
+types: $(INSTALLED) ## check the types with mypy
+	@$(BIN)/mypy --no-error-summary
+
+bench: $(INSTALLED) ## run the benchmarks, alone on the machine; ARGS="--quick solve" for less
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+constraints: ## find the newest versions of everything and pin them in constraints.txt
+	$(require-python)
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" tools/pin-versions
+
+clean: ## remove .venv, caches and demo/ (runs/ and results/ stay)
+	@rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(require-python)
+	@echo "Installing into $(VENV), about two minutes ..."
+	@if test -e $@ && $(BIN)/python -c '' 2>/dev/null; then rm $@; else "$(PYTHON)" -m venv --clear $(VENV); fi
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Benchmarks of holdfast: ``python -m benchmarks``. The conventions are in ``benchmarks.harness``."""

@@ -1,0 +1,235 @@
+"""How holdfast is measured.
+
+A benchmark is a file ``bench_<name>.py`` beside this one with a function ``tables(settings)`` that yields
+``Table``s, smallest effort first. What they all keep to:
+
+- **Both sides in one run.** Whatever is compared is measured by one call of ``Settings.measure``, in one
+  process; a number from another day, machine or paper is never one side of a ratio.
+- **One thread.** ``use_one_thread`` sets it before NumPy is loaded; so this file needs the standard library only.
+- **Burn-in excluded.** Each case runs before its first timing: compilation and cold caches are not counted.
+- **Interleaved repetitions.** At least five; each times every case once, every other one in reverse order, so
+  that a busy moment of the machine meets all sides. A case too short for the clock is called several times.
+- **Median and spread.** A cell is the median, its spread half the range over the median.
+- **Ratio.** The median over repetitions of a case's time over the baseline's in the same repetition.
+- **Growth.** Where cost depends on a size, at least three sizes, and the slope of log cost over log size.
+
+Memory is measured by ``peak_bytes`` in a run of its own, because tracing slows the code down.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import statistics
+import textwrap
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+__all__ = [
+    "FEWEST_REPETITIONS",
+    "WIDTH",
+    "Row",
+    "Settings",
+    "Table",
+    "Timing",
+    "compare",
+    "format_bytes",
+    "format_seconds",
+    "format_table",
+    "growth",
+    "peak_bytes",
+    "use_one_thread",
+]
+
+FEWEST_REPETITIONS = 5
+WIDTH = 80
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+def use_one_thread() -> None:
+    """Keep the numerical libraries that are loaded from now on to one thread."""
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call, one number per repetition."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle one."""
+        return statistics.median(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """Half the range, as a fraction of the median."""
+        return (max(self.seconds) - min(self.seconds)) / (2.0 * self.median)
+
+    def ratio_to(self, baseline: Timing) -> float:
+        """How many times the baseline's cost this is, repetition against repetition."""
+        pairs = zip(self.seconds, baseline.seconds, strict=True)
+        return statistics.median(own / other for own, other in pairs)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How carefully to measure.
+
+    Args:
+        quick: Whether only to show that everything runs; a benchmark then takes its smallest sizes.
+        repetitions: Timings per case.
+    """
+
+    quick: bool = False
+    repetitions: int = FEWEST_REPETITIONS
+
+    def __post_init__(self) -> None:
+        if self.repetitions < FEWEST_REPETITIONS:
+            raise ValueError(f"repetitions must be at least {FEWEST_REPETITIONS}, not {self.repetitions}")
+
+    def measure(self, cases: Mapping[str, Callable[[], object]]) -> dict[str, Timing]:
+        """Time all ``cases``, interleaved."""
+        shortest = 1e-4 if self.quick else 2e-2
+        calls = {name: _calls_lasting(case, shortest) for name, case in cases.items()}
+        seconds: dict[str, list[float]] = {name: [] for name in cases}
+        names = list(cases)
+        for repetition in range(self.repetitions):
+            for name in names if repetition % 2 == 0 else reversed(names):
+                seconds[name].append(_seconds_per_call(cases[name], calls[name]))
+        return {name: Timing(tuple(numbers)) for name, numbers in seconds.items()}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured case.
+
+    Attributes:
+        case: What was measured.
+        timing: How long it took.
+        ratio: How many times the baseline's cost that is.
+        facts: Further columns, by heading.
+    """
+
+    case: str
+    timing: Timing
+    ratio: float
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that were measured together, and what they show."""
+
+    title: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+
+def compare(
+    settings: Settings,
+    cases: Mapping[str, Callable[[], object]],
+    facts: Mapping[str, Mapping[str, str]] | None = None,
+) -> tuple[Row, ...]:
+    """Measure ``cases`` against the first of them, the baseline."""
+    timings = settings.measure(cases)
+    baseline = next(iter(timings.values()))
+    return tuple(
+        Row(name, timing, timing.ratio_to(baseline), (facts or {}).get(name, {}))
+        for name, timing in timings.items()
+    )
+
+
+def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The exponent p of cost ~ size^p: the least-squares slope of log cost over log size."""
+    if len(sizes) < 3:
+        raise ValueError(f"sizes must be at least 3 to show a growth, not {len(sizes)}")
+    return statistics.linear_regression([math.log(s) for s in sizes], [math.log(c) for c in costs]).slope
+
+
+def peak_bytes(case: Callable[[], object]) -> int:
+    """Most memory that Python and NumPy held at once on behalf of one call, its result included."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        result = case()
+        peak = tracemalloc.get_traced_memory()[1]
+        del result
+    finally:
+        tracemalloc.stop()
+    return peak
+
+
+def format_seconds(seconds: float) -> str:
+    """Three digits with a unit: ``1.23 ms``."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{_three_digits(seconds / scale)} {unit}"
+    return f"{_three_digits(seconds / 1e-9)} ns"
+
+
+def format_bytes(count: float) -> str:
+    """Three digits with a unit: ``1.23 MB``."""
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            return f"{_three_digits(count / scale)} {unit}"
+    return f"{count:.0f} B"
+
+
+def format_table(table: Table) -> str:
+    """The table as text of at most ``WIDTH`` columns."""
+    facts = list(dict.fromkeys(heading for row in table.rows for heading in row.facts))
+    lines = [["", "median", "±", "ratio", *facts]]
+    for row in table.rows:
+        measured = [format_seconds(row.timing.median), f"{row.timing.spread:.0%}", f"{row.ratio:.2f}"]
+        lines.append([row.case, *measured, *(row.facts.get(heading, "") for heading in facts)])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    widths[0] = min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths[1:]))
+    text = textwrap.wrap(table.title, WIDTH)
+    text.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
+    for case, *cells in lines:
+        shown = case if len(case) <= widths[0] else case[: widths[0] - 1] + "…"
+        aligned = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
+        text.append("  ".join((f"{shown:<{widths[0]}}", *aligned)))
+    for note in table.notes:
+        text += textwrap.wrap(note, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join(line.rstrip() for line in text)
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:.{max(0, 2 - math.floor(math.log10(number)))}f}" if number > 0.0 else "0"
+
+
+def _calls_lasting(case: Callable[[], object], shortest: float) -> int:
+    """How many calls take at least ``shortest`` seconds; the trials are the burn-in."""
+    case()
+    calls = 1
+    while (lasted := _seconds_per_call(case, calls) * calls) < shortest:
+        calls = max(calls + 1, min(10 * calls, math.ceil(1.2 * calls * shortest / max(lasted, 1e-9))))
+    return calls
+
+
+def _seconds_per_call(case: Callable[[], object], calls: int) -> float:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        began = time.perf_counter()
+        for _ in range(calls):
+            case()
+        return (time.perf_counter() - began) / calls
+    finally:
+        if was_enabled:
+            gc.enable()
