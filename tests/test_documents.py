@@ -1,0 +1,59 @@
+"""Every Python block of the README and the docs runs; every console block prints what it shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+
+
+def blocks(language: str) -> list[object]:
+    found = []
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        for match in re.finditer(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+            line = text.count("\n", 0, match.start()) + 2
+            found.append(pytest.param(match[1], id=f"{document.relative_to(ROOT)}:{line}"))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_blocks_run_and_print_what_their_comments_say(
+    code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(compile(code, "document", "exec"), {"__name__": "__document__"})
+    promised = re.findall(r"^print\(.*# (\w+)", code, flags=re.MULTILINE)
+    assert capsys.readouterr().out.split() == promised
+
+
+@pytest.mark.parametrize("session", blocks("console"))
+def test_console_blocks_print_what_they_show(session: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command, _, shown = session.partition("\n")
+    program, *arguments = shlex.split(command.removeprefix("$ "))
+    assert program == "holdfast"
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_there_is_something_to_test() -> None:
+    assert len(blocks("python")) >= 2
+    assert len(blocks("console")) >= 1
+    assert all(path.exists() for path in DOCUMENTS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
+        assert (document.parent / target).exists(), target
