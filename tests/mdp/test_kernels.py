@@ -240,3 +240,8 @@ def test_rounding_of_a_row_is_forgiven(form: str) -> None:
 def test_a_next_state_that_does_not_exist_is_refused(wrong: int) -> None:
     with pytest.raises(ValueError, match=r"^P must name next states in 0\.\.1: it names others$"):
         kernel_from([[0, 1], [wrong, 0]]).check()
+
+
+def test_stored_zeros_are_no_edges() -> None:
+    matrix = sp.csr_array(([1.0, 0.0, 1.0], [0, 1, 1], [0, 2, 3]), shape=(2, 2))
+    assert kernel_from([matrix]).edges().nnz == 2

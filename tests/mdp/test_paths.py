@@ -116,3 +116,16 @@ def test_a_model_that_may_be_stochastic_is_refused(form: str) -> None:
 def test_a_start_that_is_no_state_is_refused(start: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"^start must be a whole number of at least 0, not "):
         fewest_decisions(CORRIDOR, q_star_options(CORRIDOR, 2), start)
+
+
+@pytest.mark.parametrize(
+    ("q", "start", "sentence"),
+    [
+        (np.zeros((2, 1, 1)), 5, r"start must be a state in 0\.\.1, not 5"),
+        (np.zeros((2, 1)), 0, r"q must have shape \(2, 1, k_max\), not \(2, 1\)"),
+        (np.zeros((3, 1, 2)), 0, r"q must have shape \(2, 1, k_max\)"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused(q: np.ndarray, start: int, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        fewest_decisions(TabularMDP([[1], [1]], [[0.0], [0.0]], 0.9), q, start)

@@ -18,6 +18,7 @@ from holdfast.mdp import (
     TabularMDP,
     all_persistence,
     bellman_optimality,
+    bootstrap,
     fixed_point,
     k_values,
     q_star,
@@ -289,3 +290,9 @@ class TestLargeModels:
         q, peak = self.peak_of(solve)
         self.check(q, n_states)
         assert peak < self.limit
+
+
+def test_values_that_are_not_finite_are_no_fixed_point() -> None:
+    undefined = bootstrap(TabularMDP([[0]], [[1.0]], 0.9), 2, 1)
+    with pytest.raises(NoConvergenceError, match="no longer finite after 1 iterations"):
+        fixed_point(undefined, np.zeros((1, 1, 2)), modulus=0.9)

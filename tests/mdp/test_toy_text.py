@@ -259,3 +259,38 @@ def test_a_table_whose_chances_do_not_sum_to_1_is_refused() -> None:
         ValueError, match=r"^P must have rows that sum to 1: the row of state 0, action 0 sums to 0\.75$"
     ):
         TabularMDP.from_gymnasium(env, GAMMA)
+
+
+class Table:
+    """An environment that is nothing but its transition table."""
+
+    def __init__(self, P: dict[int, Any], initial: list[float] | None = None) -> None:
+        self.P = P
+        if initial is not None:
+            self.initial_state_distrib = np.array(initial)
+
+
+def test_a_start_state_is_live_even_if_only_endings_lead_to_it() -> None:
+    bandit = TabularMDP.from_gymnasium(Table({0: {0: [(1.0, 0, 1.0, True)]}}, [1.0]), 0.5)
+    assert q_star(bandit)[0, 0] == pytest.approx(1.0)
+    two_steps = Table({0: {0: [(1.0, 1, 2.0, False)]}, 1: {0: [(1.0, 0, 4.0, True)]}}, [1.0, 0.0])
+    # 2 + 0.5 · 4, and 4 from the second state.
+    assert q_star(TabularMDP.from_gymnasium(two_steps, 0.5))[:2, 0] == pytest.approx([4.0, 4.0])
+
+
+def test_without_a_start_not_every_state_can_be_terminal() -> None:
+    assert q_star(TabularMDP.from_gymnasium(Table({0: {0: [(1.0, 0, 1.0, True)]}}), 0.5))[0, 0] == pytest.approx(
+        1.0
+    )
+
+
+@pytest.mark.parametrize(
+    "P",
+    [
+        {0: {0: [(0.5, 0, 1.0, False)]}},
+        {0: {0: [(0.5, 0, 1.0, False), (0.5, 1, 0.0, False)]}, 1: {0: []}},
+    ],
+)
+def test_a_table_that_loses_probability_is_refused(P: dict[int, Any]) -> None:
+    with pytest.raises(ValueError, match="rows that sum to 1"):
+        TabularMDP.from_gymnasium(Table(P), 0.9)

@@ -20,6 +20,7 @@ __all__ = ["DenseKernel", "DeterministicKernel", "Kernel", "SparseKernel", "kern
 Floats: TypeAlias = NDArray[np.float64]
 
 ROW_SUM_TOLERANCE = 1e-8
+"""Wide enough for the product of a few hundred kernels whose rows sum to 1 up to rounding."""
 _FORMS = (
     "P must be a dense array (S,A,S) of probabilities, an integer array (S,A) of next states, "
     "a sparse matrix (S*A,S), or a sequence of A sparse matrices (S,S)"
@@ -232,7 +233,7 @@ class SparseKernel:
         total = self.table[0]
         for matrix in self.table[1:]:
             total = total + matrix
-        return sp.csr_array(total)
+        return sp.csr_array(total > 0.0)
 
 
 def kernel_from(P: Any) -> Kernel:
@@ -277,5 +278,5 @@ def _check_row_sums(sums: Floats) -> None:
         state, action = map(int, wrong[0])
         raise ValueError(
             f"P must have rows that sum to 1: the row of state {state}, action {action} "
-            f"sums to {sums[state, action]:.6g}"
+            f"sums to {sums[state, action]:.10g}"
         )

@@ -33,7 +33,8 @@ class TabularMDP:
     Attributes:
         kernel: P in the form it was given, answering expectations.
         reward: Expected reward, (S,A).
-        outcome_reward: Reward by next state, in the form of P, where it was given so; else None.
+        outcome_reward: Reward by next state, (S,A,S) or A sparse matrices (S,S), where it was given so and P is
+            not deterministic; else None.
         gamma: Discount factor.
         initial: Distribution (S,) or None.
         terminal: Mask (S,).
@@ -126,7 +127,7 @@ def _terminal_mask(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool
     if terminal is None:
         return mask
     message = f"terminal must be a mask of {n_states} bools or state numbers in 0..{n_states - 1}"
-    given = np.atleast_1d(np.asarray(terminal))
+    given = np.atleast_1d(_regular_array(terminal, message))
     if given.dtype == np.bool_:
         if given.shape != (n_states,):
             raise ValueError(f"{message}, not a mask of shape {given.shape}")
@@ -172,7 +173,7 @@ def _initial_distribution(initial: int | ArrayLike | None, n_states: int) -> NDA
     if initial is None:
         return None
     message = f"initial must be a state in 0..{n_states - 1} or {n_states} probabilities that sum to 1"
-    given = np.asarray(initial)
+    given = _regular_array(initial, message)
     if given.ndim == 0 and np.issubdtype(given.dtype, np.integer) and 0 <= given < n_states:
         distribution = np.zeros(n_states)
         distribution[int(given)] = 1.0
@@ -182,6 +183,13 @@ def _initial_distribution(initial: int | ArrayLike | None, n_states: int) -> NDA
         if np.all(distribution >= 0.0) and abs(distribution.sum() - 1.0) <= 1e-8:
             return distribution
     raise ValueError(message)
+
+
+def _regular_array(values: ArrayLike, message: str) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{message}, not a ragged list") from None
 
 
 def _freeze(*tables: Any) -> None:

@@ -113,8 +113,11 @@ def option_expectation(mdp: TabularMDP, psi: ArrayLike) -> Operator:
         mdp: The model.
         psi: (S,A,K) probabilities ψ(a,k|s).
     """
-    policy = np.array(psi, dtype=np.float64)
     S, A = mdp.n_states, mdp.n_actions
+    try:
+        policy = np.array(psi, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"psi must be an array of numbers of shape ({S}, {A}, k_max)") from None
     if policy.ndim != 3 or policy.shape[:2] != (S, A) or policy.shape[2] < 1:
         raise ValueError(f"psi must have shape ({S}, {A}, k_max), not {policy.shape}")
     if np.any(policy < 0.0) or not np.allclose(policy.sum(axis=(1, 2)), 1.0, rtol=0.0, atol=1e-8):
@@ -157,7 +160,10 @@ def _option_shape(mdp: TabularMDP, k_max: int) -> tuple[int, int, int]:
 
 
 def _checked(f: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    array = np.asarray(f, dtype=np.float64)
+    try:
+        array = np.asarray(f, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"values must be an array of numbers of shape {shape}") from None
     if array.shape != shape:
         raise ValueError(f"values must have shape {shape}, not {array.shape}")
     return array

@@ -31,15 +31,19 @@ def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, toler
     """
     if not isinstance(mdp.kernel, DeterministicKernel):
         raise ValueError("mdp must be deterministic (given by next states) to count decisions on a path")
+    n_states, n_actions = mdp.n_states, mdp.n_actions
     start = check_integer("start", start, at_least=0)
-    n_states, _, k_max = q.shape
-    live_optimal = (q >= q.max(axis=(1, 2), keepdims=True) - tolerance) & ~mdp.terminal[:, None, None]
+    if start >= n_states:
+        raise ValueError(f"start must be a state in 0..{n_states - 1}, not {start}")
+    if q.ndim != 3 or q.shape[:2] != (n_states, n_actions):
+        raise ValueError(f"q must have shape ({n_states}, {n_actions}, k_max), not {q.shape}")
+    optimal = q >= q.max(axis=(1, 2), keepdims=True) - tolerance
     origins, ends = [], []
     reached = mdp.kernel
-    for index in range(k_max):
+    for index in range(q.shape[2]):
         if duration_at(index) > 1:
             reached = reached.then(mdp.kernel)
-        rows, actions = np.nonzero(live_optimal[:, :, index])
+        rows, actions = np.nonzero(optimal[:, :, index])
         origins.append(rows)
         ends.append(reached.table[rows, actions])
     rows, columns = np.concatenate(origins), np.concatenate(ends)

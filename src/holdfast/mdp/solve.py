@@ -69,6 +69,10 @@ def fixed_point(
         following = operator(value)
         residual = float(np.max(np.abs(following - value)))
         value = following
+        if not math.isfinite(residual):
+            raise NoConvergenceError(
+                f"no fixed point: the values are no longer finite after {iteration} iterations"
+            )
         bound = factor * residual if residual > 0.0 else 0.0
         rounding = 2.0 * _EPSILON * float(np.max(np.abs(value)))
         if residual <= rounding or (bound if modulus < 1.0 else residual) <= tolerance:
@@ -80,7 +84,10 @@ def fixed_point(
 
 
 def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_000_000) -> NDArray[np.float64]:
-    """Q*(s,a) by value iteration, (S,A), within ``tolerance`` of the truth in the sup norm."""
+    """Q*(s,a) by value iteration, (S,A), within ``tolerance`` of the truth in the sup norm.
+
+    Where the values are so large that their rounding exceeds it, within what rounding allows.
+    """
     start = np.zeros((mdp.n_states, mdp.n_actions))
     operator = bellman_optimality(mdp)
     return fixed_point(
@@ -91,7 +98,7 @@ def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_00
 def q_star_options(
     mdp: TabularMDP, k_max: int, tolerance: float = 1e-10, max_iterations: int = 1_000_000
 ) -> NDArray[np.float64]:
-    """Q*_K(s,a,k), (S,A,K), within ``tolerance`` of the truth in the sup norm.
+    """Q*_K(s,a,k), (S,A,K), as near to the truth as ``q_star`` is.
 
     Q*_K(·,·,1) = Q*, so that value iteration on (S,A) and K held steps from V* are all it takes.
     """

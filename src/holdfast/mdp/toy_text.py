@@ -40,19 +40,22 @@ def read_transition_table(env: Any) -> TransitionTable:
     n_states, n_actions = len(table), len(table[0])
     states, actions, chances, successors, rewards, ends = _flatten(table, n_actions)
 
-    terminal = _terminal_states(states, successors, ends, n_states)
+    initial = getattr(env, "initial_state_distrib", None)
+    if initial is not None:
+        initial = np.asarray(initial, dtype=np.float64)
+    terminal = _terminal_states(states, successors, ends, n_states, initial)
     astray = ends & ~terminal[successors]
     if astray.any():
         successors[astray] = n_states
         terminal = np.append(terminal, True)
     total = len(terminal)
 
-    initial = getattr(env, "initial_state_distrib", None)
     if initial is not None:
-        initial = np.pad(np.asarray(initial, dtype=np.float64), (0, total - n_states))
+        initial = np.pad(initial, (0, total - n_states))
     P: Any
     r: Any
-    if len(states) == n_states * n_actions:
+    certain = np.bincount(states * n_actions + actions, chances, minlength=n_states * n_actions) == 1.0
+    if len(states) == n_states * n_actions and certain.all():
         P = np.repeat(np.arange(total)[:, None], n_actions, axis=1)
         r = np.zeros((total, n_actions))
         P[states, actions] = successors
@@ -85,11 +88,22 @@ def _flatten(table: Mapping[int, Any], n_actions: int) -> tuple[NDArray[Any], ..
 
 
 def _terminal_states(
-    states: NDArray[np.int64], successors: NDArray[np.int64], ends: NDArray[np.bool_], n_states: int
+    states: NDArray[np.int64],
+    successors: NDArray[np.int64],
+    ends: NDArray[np.bool_],
+    n_states: int,
+    initial: NDArray[np.float64] | None,
 ) -> NDArray[np.bool_]:
-    """States that are only ever entered by ending transitions (what leaves a terminal state does not count)."""
+    """States that are only ever entered by ending transitions (what leaves a terminal state does not count).
+
+    A state that episodes start in is live, and so is every state if otherwise none were.
+    """
     terminal = np.zeros(n_states, dtype=np.bool_)
     terminal[successors[ends]] = True
+    if initial is not None:
+        terminal &= ~(initial > 0.0)
+    if terminal.all():
+        terminal[:] = False
     while True:
         live_entries = successors[~ends & ~terminal[states]]
         wrong = np.zeros(n_states, dtype=np.bool_)
