@@ -27,13 +27,14 @@ class Layer:
     libraries: tuple[str, ...] = ()  # third-party packages of its own
 
 
-_LEARNERS = ("core", "mdp", "envs", "draw", "tabular", "deep")
+_LEARNERS = ("files", "core", "mdp", "envs", "draw", "tabular", "deep")
 
 LAYERS = {
+    "files": Layer(()),
     "core": Layer((), ("numpy",)),
     "mdp": Layer(("core",), ("scipy",)),
     "envs": Layer(("core", "mdp"), ("gymnasium", "ale_py", "minatar")),
-    "draw": Layer(("core",), ("matplotlib",)),
+    "draw": Layer(("files", "core"), ("matplotlib",)),
     "tabular": Layer(("core", "mdp", "envs"), ("numba",)),
     "deep": Layer(("core", "envs"), ("numba", "torch", "stable_baselines3")),
     "runs": Layer(_LEARNERS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -78,8 +79,30 @@ def test_tracebacks_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
         main(["solve", "nowhere"])
 
 
-def test_a_closed_pipe_is_no_error() -> None:
-    command = f"{sys.executable} -m holdfast solve cliff --json | head -c 1"
-    run = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("arguments", [["--help"], ["solve", "cliff", "--k-max", "1", "--json"]])
+def test_a_reader_that_went_away_is_no_error(arguments: list[str]) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    run = subprocess.run(
+        [sys.executable, "-m", "holdfast", *arguments],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    os.close(write_end)
     assert run.stderr == ""
     assert run.returncode == 0
+
+
+def test_ctrl_c_is_one_line_and_exit_code_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("holdfast.envs.make_env", interrupted)
+    assert main(["solve", "cliff"]) == 130
+    assert capsys.readouterr().err == "holdfast solve: interrupted\n"

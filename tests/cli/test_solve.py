@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from holdfast.cli import main
+from holdfast.cli.solve import _figure, _solve
+from holdfast.envs import make_env
+from holdfast.mdp import TabularMDP, k_values
 
 MAP = "S..\n.#.\n..G\n"
 
@@ -51,7 +56,8 @@ def test_cliff_held_for_four_steps_by_hand(capsys: pytest.CaptureFixture[str]) -
     found = numbers(["cliff", "--k-max", "4"], capsys)
     # Down for 3 is free; the fourth step down has to be walked back up: 17 steps.
     assert found["start_values"] == pytest.approx([0.99**14] * 3 + [0.99**16], abs=1e-9)
-    assert found["first_actions"] == ["down"] * 4
+    # To the right there is a hole two steps away.
+    assert found["first_actions"] == ["down/right", "down", "down", "down"]
 
 
 def test_prints_the_table_and_writes_picture_and_values(
@@ -85,7 +91,7 @@ def test_default_folder_and_json_without_files(tmp_path: Path, capsys: pytest.Ca
 def test_a_map_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.txt").write_text(MAP, encoding="utf-8")
     found = numbers(["mine.txt", "--k-max", "2", "--gamma", "0.5", "-o", "out"], capsys)
-    assert found["environment"] == "mine"
+    assert found["environment"] == "mine.txt"
     assert found["shortest_best_path"] == 4
     assert found["fewest_decisions"] == 2
     assert found["start_values"] == pytest.approx([0.125, 0.125], abs=1e-9)
@@ -96,6 +102,8 @@ def test_a_map_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_gymnasium_ids(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = numbers([name, "--k-max", "3", "-o", "out"], capsys)
     assert len(found["start_values"]) == 3
+    mdp = TabularMDP.from_gymnasium(make_env(name), 0.99)
+    assert found["start_values"] == pytest.approx(mdp.initial @ k_values(mdp, 3), abs=1e-9)
     assert (tmp_path / "out" / "values.png").exists()
 
 
@@ -153,16 +161,87 @@ def test_an_unreachable_goal_is_a_warning(capsys: pytest.CaptureFixture[str], tm
     assert "V*(start)" in captured.out
 
 
-def test_a_failed_write_keeps_the_old_values(
+def test_a_write_that_fails_half_way_keeps_the_old_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["solve", "cliff", "--k-max", "1", "-o", "out"]) == 0
-    before = (tmp_path / "out" / "values.npz").read_bytes()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    capsys.readouterr()
 
-    def full_disk(*arguments: Any, **keywords: Any) -> None:
+    def full_disk(file: Any, **arrays: Any) -> None:
+        file.write(b"half of it")
         raise OSError(28, "No space left on device", "out/values.npz")
 
     monkeypatch.setattr(np, "savez_compressed", full_disk)
     assert main(["solve", "cliff", "--k-max", "2", "-o", "out"]) == 2
-    assert "No space left on device" in capsys.readouterr().err
-    assert (tmp_path / "out" / "values.npz").read_bytes() == before
+    assert capsys.readouterr().err == "holdfast solve: out/values.npz: No space left on device\n"
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def figure_of(name: str, k_max: int) -> tuple[Figure, NDArray[np.float64]]:
+    env = make_env(name)
+    mdp = TabularMDP.from_gymnasium(env, 0.99)
+    return _figure(_solve(name, env, mdp, k_max), env), k_values(mdp, k_max)
+
+
+def panels(figure: Figure) -> list[np.ma.MaskedArray[Any, Any]]:
+    return [np.ma.asarray(axes.get_images()[0].get_array()) for axes in figure.axes if axes.get_images()]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "goal", "holes"),
+    [
+        ("cliff", (6, 10), (0, 9), [(0, 2), (2, 7)]),
+        ("FrozenLake-v1", (4, 4), (3, 3), [(1, 1), (1, 3), (2, 3), (3, 0)]),
+        ("sync-grid", (6, 6), (5, 5), [(1, 2), (5, 3)]),
+    ],
+)
+def test_the_picture_shows_the_values_of_each_k_where_they_belong(
+    name: str, shape: tuple[int, int], goal: tuple[int, int], holes: list[tuple[int, int]]
+) -> None:
+    figure, expected = figure_of(name, 3)
+    shown = panels(figure)[:3]
+    for index, panel in enumerate(shown):
+        truth = expected[: shape[0] * shape[1], index].reshape(shape)
+        live = ~np.ma.getmaskarray(panel)
+        assert panel.shape == shape
+        assert not live[goal]
+        assert not any(live[hole] for hole in holes)
+        assert live.sum() >= shape[0] * shape[1] - 25
+        assert np.asarray(panel)[live] == pytest.approx(truth[live])
+
+
+def test_many_persistences_share_a_picture() -> None:
+    figure, expected = figure_of("cliff", 100)
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert len(titles) == 32
+    assert titles[0] == "$k=1$"
+    assert titles[-1] == "$k=100$"
+    last = panels(figure)[31]
+    assert last[5, 0] == pytest.approx(expected[50, 99])
+
+
+def test_what_does_not_fit_into_memory_is_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["solve", "cliff", "--k-max", str(10**12)]) == 2
+    error = capsys.readouterr().err
+    assert "memory" in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_small_gammas_are_solved_too(capsys: pytest.CaptureFixture[str]) -> None:
+    found = numbers(["cliff", "--gamma", "0.1", "--k-max", "2"], capsys)
+    assert found["start_values"] == pytest.approx([1e-14, 1e-14], rel=1e-9)
+    nothing_matters = numbers(["cliff", "--gamma", "0", "--k-max", "2"], capsys)
+    assert nothing_matters["shortest_best_path"] is None
+    assert nothing_matters["first_actions"][0] == "left/down/right/up"
+
+
+def test_names_of_folders_are_safe(tmp_path: Path) -> None:
+    (tmp_path / "a$b c.txt").write_text(MAP, encoding="utf-8")
+    assert main(["solve", "a$b c.txt", "--k-max", "1"]) == 0
+    assert main(["solve", "holdfast.envs:holdfast/Open-v0", "--k-max", "1"]) == 0
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == [
+        "solve-a-b-c.txt",
+        "solve-holdfast.envs-holdfast-Open-v0",
+    ]

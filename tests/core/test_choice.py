@@ -8,10 +8,11 @@ from hypothesis.extra import numpy as hnp
 
 from holdfast.core.choice import (
     best_option,
+    count_best,
     few_decision_option,
-    first_best,
     is_exploratory,
     longest_within,
+    nth_best,
     scaled_index,
 )
 
@@ -24,7 +25,8 @@ TABLES = hnp.arrays(
 
 def test_the_greedy_option_is_the_first_maximum() -> None:
     values = np.array([[0.0, 2.0, 1.0], [2.0, 2.0, 0.0]])
-    assert first_best(values) == 1
+    assert count_best(values) == 3
+    assert [nth_best(values, n) for n in range(3)] == [1, 3, 4]
     assert [int(part) for part in best_option(values)] == [0, 2]
 
 
@@ -47,7 +49,9 @@ def test_arrays_and_leaf_functions_choose_alike(values: np.ndarray, tolerance: f
     actions, durations = best_option(values)
     held_actions, held = few_decision_option(values, tolerance)
     for row, table in enumerate(values):
-        action, position = divmod(first_best(table), table.shape[1])
+        equals = np.flatnonzero(table == table.max()).tolist()
+        assert [nth_best(table, n) for n in range(count_best(table))] == equals
+        action, position = divmod(nth_best(table, 0), table.shape[1])
         assert (actions[row], durations[row]) == (action, position + 1)
         assert (held_actions[row], held[row]) == (action, longest_within(table, action, position, tolerance) + 1)
 

@@ -393,3 +393,26 @@ def test_masks_have_one_entry_for_each_environment(mask):
     clock.begin([True, True], 0, 1)
     with pytest.raises(ValueError, match=sentence):
         clock.tick(mask)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"left": [-1, 2]}, "elapsed and left of at least 0"),
+        ({"left": [0, 9]}, "add up to planned at most"),
+        ({"left": [1.0, 2.7]}, "'left' must be whole numbers"),
+        ({"exploratory": [0, 1]}, "'exploratory' must be bools"),
+    ],
+)
+def test_restore_refuses_impossible_states(changes: dict[str, list[float]], sentence: str) -> None:
+    clock = OptionClock(2)
+    clock.begin([True, True], [1, 2], [4, 2])
+    state = clock.state()
+    with pytest.raises(ValueError, match=sentence):
+        clock.restore({**state, **changes})
+    assert fields_of(clock) == {name: array.tolist() for name, array in state.items()}
+
+
+def test_begin_names_the_argument_of_a_wrong_shape() -> None:
+    with pytest.raises(ValueError, match=r"^actions must have shape \(3,\), not \(2,\)$"):
+        OptionClock(3).begin([True] * 3, [1, 2], [1, 1, 1])

@@ -407,3 +407,27 @@ def test_operators_check_the_kind_of_value():
         empirical_optimality(Q, walk(), 1, 0.5, "max")
     with pytest.raises(ValueError, match=sentence):
         empirical_all_persistence(Q, walk(), 0.5, "max")
+
+
+@pytest.mark.parametrize(
+    ("q", "states", "action", "sentence"),
+    [
+        (np.zeros((2, 2)), [0, 1], 0, r"q must be a table \(S, A, K\)"),
+        (np.zeros((2, 1, 1)), [0, -1], 0, r"states that are numbers in 0\.\.1"),
+        (np.zeros((2, 1, 1)), [0, 2], 0, r"states that are numbers in 0\.\.1"),
+        (np.zeros((2, 1, 1)), [0.5, 1.0], 0, r"states that are numbers in 0\.\.1"),
+        (np.zeros((2, 1, 1)), [0, 1], 3, r"an action in 0\.\.0, not 3"),
+    ],
+)
+def test_a_history_that_does_not_fit_the_table_is_refused(
+    q: np.ndarray, states: list[float], action: int, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        empirical_all_persistence(q, PartialHistory(np.array(states), action, [1.0]), 0.9)
+
+
+def test_what_the_table_says_of_a_terminal_state_is_never_read() -> None:
+    q = np.full((2, 1, 2), np.nan)
+    history = PartialHistory(np.array([0, 1]), 0, [3.0], terminated=True)
+    assert empirical_all_persistence(q, history, 0.9).tolist() == [3.0, 3.0]
+    assert all_persistence_target(3.0, 0.9, np.array([True, False]), np.nan, np.nan, True).tolist() == [3.0, 3.0]

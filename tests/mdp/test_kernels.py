@@ -94,13 +94,15 @@ class TestStochasticByHand:
         assert np.array_equal(table, [[[0.75, 0.25], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
         assert np.array_equal(dense(kernel.table), P)  # and the kernel itself is what it was
 
-    def test_edges(self, form: str) -> None:
+    def test_the_chain_of_a_policy(self, form: str) -> None:
         # 0 → {0, 1} by action 0, → 2 by action 1; 1 → 1; 2 → 0.
         chain = np.array(
             [[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], [[0.0, 1.0, 0.0]] * 2, [[1.0, 0.0, 0.0]] * 2], dtype=np.float64
         )
-        edges = kernel_from(in_form(chain, form)).edges().toarray() > 0
-        assert np.array_equal(edges, [[True, True, True], [False, True, False], [True, False, False]])
+        kernel = kernel_from(in_form(chain, form))
+        first = square(kernel.under(np.array([0, 0, 1])))
+        assert np.array_equal(first, [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+        assert np.array_equal(square(kernel.under(np.array([1, 1, 0])))[0], [0.0, 0.0, 1.0])
 
 
 class TestDeterministicByHand:
@@ -131,9 +133,9 @@ class TestDeterministicByHand:
         assert np.array_equal(self.kernel.absorbing(np.array([True, False])).table, [[0, 0], [1, 0]])
         assert np.array_equal(self.kernel.table, SWAP_OR_STAY)
 
-    def test_edges(self) -> None:
-        edges = kernel_from([[1, 1], [2, 0], [2, 2]]).edges().toarray()
-        assert np.array_equal(edges, [[False, True, False], [True, False, True], [False, False, True]])
+    def test_the_chain_of_a_policy(self) -> None:
+        chain = square(kernel_from([[1, 1], [2, 0], [2, 2]]).under(np.array([0, 1, 0])))
+        assert np.array_equal(chain, [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
 
 
 @half_as_many_examples
@@ -142,17 +144,17 @@ def test_all_forms_give_the_same(random: RandomMDP, data: st.DataObject) -> None
     S, A = random.r.shape
     v = data.draw(values_like(S))
     f, rewards = data.draw(values_like(S, A, 2)), data.draw(values_like(S, A, S))
-    edges = random.P.max(axis=1) > 0.0
+    policy = np.array(data.draw(st.lists(st.integers(0, A - 1), min_size=S, max_size=S)))
     for form in random.forms:
         kernel = kernel_from(in_form(random.P, form))
-        kernel.check()
+        assert kernel.checked() is kernel  # rows that are right stay as they are, to the bit
         assert np.array_equal(dense(kernel.table), random.P)
         assert_near(kernel.expect(v), (random.P * v).sum(axis=2), 1e-12)
         held = np.stack([random.P[:, a] @ f[:, a] for a in range(A)], axis=1)
         assert_near(kernel.expect_held(f), held, 1e-12)
         assert_near(kernel.expect_pairwise(rewards), (random.P * rewards).sum(axis=2), 1e-12)
         assert_near(dense(kernel.then(kernel).table), held_kernel(random.P, 2), 1e-12)
-        assert np.array_equal(kernel.edges().toarray() > 0, edges)
+        assert np.array_equal(square(kernel.under(policy)), random.P[np.arange(S), policy])
         expected = random.P.copy()
         expected[random.terminal] = np.eye(S)[random.terminal][:, None, :]
         assert np.array_equal(dense(kernel.absorbing(random.terminal).table), expected)
@@ -218,7 +220,7 @@ def test_a_row_that_is_no_distribution_is_refused(form: str, row: list[float], s
     table = np.full((2, 3, 2), 0.5)
     table[1, 2] = row
     with pytest.raises(ValueError, match=sentence):
-        kernel_from(in_form(table, form)).check()
+        kernel_from(in_form(table, form)).checked()
 
 
 @pytest.mark.parametrize("form", STOCHASTIC_FORMS)
@@ -226,22 +228,34 @@ def test_the_first_wrong_row_is_named(form: str) -> None:
     table = np.full((3, 2, 3), 0.5)  # each row sums to 1.5, but for three
     table[0, :] = table[1, 0] = [0.25, 0.25, 0.5]
     with pytest.raises(ValueError, match=r"the row of state 1, action 1 sums to 1\.5$"):
-        kernel_from(in_form(table, form)).check()
+        kernel_from(in_form(table, form)).checked()
 
 
 @pytest.mark.parametrize("form", STOCHASTIC_FORMS)
 def test_rounding_of_a_row_is_forgiven(form: str) -> None:
-    kernel_from(in_form(np.full((3, 1, 3), 1.0 / 3.0 + 1e-9), form)).check()
+    kernel_from(in_form(np.full((3, 1, 3), 1.0 / 3.0 + 1e-7), form)).checked()
     with pytest.raises(ValueError, match=r"^P must have rows that sum to 1: the row of state 0, action 0"):
-        kernel_from(in_form(np.full((3, 1, 3), 1.0 / 3.0 + 1e-8), form)).check()
+        kernel_from(in_form(np.full((3, 1, 3), 1.0 / 3.0 + 1e-6), form)).checked()
 
 
 @pytest.mark.parametrize("wrong", [-1, 2, 99])
 def test_a_next_state_that_does_not_exist_is_refused(wrong: int) -> None:
     with pytest.raises(ValueError, match=r"^P must name next states in 0\.\.1: it names others$"):
-        kernel_from([[0, 1], [wrong, 0]]).check()
+        kernel_from([[0, 1], [wrong, 0]]).checked()
 
 
-def test_stored_zeros_are_no_edges() -> None:
-    matrix = sp.csr_array(([1.0, 0.0, 1.0], [0, 1, 1], [0, 2, 3]), shape=(2, 2))
-    assert kernel_from([matrix]).edges().nnz == 2
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_rows_in_single_precision_are_rescaled(form: str) -> None:
+    thirds = np.full((3, 1, 3), np.float32(1.0) / np.float32(3.0), dtype=np.float32)
+    assert abs(float(thirds.astype(np.float64).sum(axis=2)[0, 0]) - 1.0) > 1e-9
+    rescaled = kernel_from(in_form(thirds.astype(np.float64), form)).checked()
+    assert_near(dense(rescaled.table).sum(axis=2), np.ones((3, 1)), 1e-15)
+
+
+def test_a_sparse_array_of_three_axes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"sparse array of shape \(2, 1, 2\)"):
+        kernel_from(sp.coo_array(np.ones((2, 1, 2))))
+
+
+def square(chain: Any) -> np.ndarray:
+    return np.asarray(chain.toarray() if sp.issparse(chain) else chain)

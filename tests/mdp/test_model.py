@@ -355,3 +355,9 @@ def test_terminal_states_that_are_none_are_refused(terminal: Any, end: str) -> N
     sentence = r"^terminal must be a mask of 2 bools or state numbers in 0\.\.1" + end
     with pytest.raises(ValueError, match=sentence):
         TabularMDP(P, ZEROS, 0.9, terminal=terminal)
+
+
+def test_numbers_that_look_like_a_mask_are_refused() -> None:
+    with pytest.raises(ValueError, match="give it as bools"):
+        TabularMDP([[0], [1], [2]], np.zeros((3, 1)), 0.9, terminal=np.array([0, 0, 1]))
+    assert TabularMDP([[0], [1], [2]], np.zeros((3, 1)), 0.9, terminal=[2, 0, 1]).terminal.all()

@@ -129,3 +129,11 @@ def test_a_start_that_is_no_state_is_refused(start: Any, error: type[Exception])
 def test_what_does_not_fit_the_model_is_refused(q: np.ndarray, start: int, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         fewest_decisions(TabularMDP([[1], [1]], [[0.0], [0.0]], 0.9), q, start)
+
+
+def test_the_tolerance_is_relative_to_the_values() -> None:
+    # From 0: into the hole at once (-1e-10), or in two steps to the goal (+1e-10).
+    mdp = TabularMDP(
+        [[1, 2], [1, 1], [3, 3], [3, 3]], [[-1e-10, 0.0], [0, 0], [1e-10, 1e-10], [0, 0]], 0.99, terminal=[1, 3]
+    )
+    assert fewest_decisions(mdp, q_star_options(mdp, 1), 0) == 2

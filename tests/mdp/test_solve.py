@@ -212,8 +212,9 @@ class TestFixedPoint:
     def test_no_convergence_in_time(self) -> None:
         # The third step is .25.
         sentence = r"^no fixed point within 3 iterations: the last step was 0\.25, asked was 0\.001$"
+        operator = bellman_optimality(TabularMDP([[0]], [[1.0]], 0.5))
         with pytest.raises(NoConvergenceError, match=sentence):
-            q_star(TabularMDP([[0]], [[1.0]], 0.5), tolerance=1e-3, max_iterations=3)
+            fixed_point(operator, np.zeros((1, 1)), modulus=0.5, tolerance=1e-3, max_iterations=3)
 
     def test_a_round_trip_never_ends(self) -> None:
         # γ = 1, +1 there and −1 back: the values swap for ever.
@@ -296,3 +297,33 @@ def test_values_that_are_not_finite_are_no_fixed_point() -> None:
     undefined = bootstrap(TabularMDP([[0]], [[1.0]], 0.9), 2, 1)
     with pytest.raises(NoConvergenceError, match="no longer finite after 1 iterations"):
         fixed_point(undefined, np.zeros((1, 1, 2)), modulus=0.9)
+
+
+def test_small_values_are_right_too() -> None:
+    # A corridor of 20 steps at gamma = 0.1: the start is worth 1e-19, far below any absolute tolerance.
+    n = 20
+    following = np.minimum(np.arange(n + 1) + 1, n)
+    reward = (np.arange(n + 1) == n - 1).astype(np.float64)
+    corridor = TabularMDP(
+        np.stack([np.arange(n + 1), following], axis=1), np.stack([0 * reward, reward], axis=1), 0.1, terminal=[n]
+    )
+    q = q_star(corridor)
+    assert q[:n, 1] == pytest.approx(0.1 ** np.arange(n - 1, -1, -1), rel=1e-12)
+    assert (q[:n].argmax(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("gamma", [0.9999, 0.99999, 0.9999999])
+def test_gamma_near_1_is_as_exact_as_rounding_allows(gamma: float) -> None:
+    # One state that pays 1 for ever, beside one that pays 2 once and then goes there.
+    mdp = TabularMDP([[0, 0], [0, 1]], [[1.0, 0.5], [2.0, 0.0]], gamma)
+    forever = 1.0 / (1.0 - gamma)
+    assert q_star(mdp)[:, 0] == pytest.approx([forever, 2.0 + gamma * forever], rel=1e-15 / (1.0 - gamma))
+
+
+def test_an_operator_that_works_in_place_is_refused() -> None:
+    def halve(f: Any) -> Any:
+        f *= 0.5
+        return f
+
+    with pytest.raises(ValueError, match="operator must return a new array"):
+        fixed_point(halve, np.ones(1), modulus=0.5)

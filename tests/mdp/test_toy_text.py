@@ -177,7 +177,8 @@ def test_what_leaves_a_terminal_state_does_not_count() -> None:
             0: {0: [(1.0, 1, 0.0, True)], 1: [(1.0, 2, 0.0, True)]},
             1: {0: [(1.0, 2, 5.0, False)], 1: [(1.0, 1, 5.0, False)]},
             2: {0: [(1.0, 2, 5.0, True)], 1: [(1.0, 2, 5.0, True)]},
-        }
+        },
+        initial_state_distrib=np.array([1.0, 0.0, 0.0]),
     )
     mdp = TabularMDP.from_gymnasium(env, 0.5)
     assert np.array_equal(mdp.terminal, [False, True, True])
@@ -221,8 +222,7 @@ def test_an_environment_may_know_its_own_model() -> None:
         def tabular_mdp(self, gamma: float) -> TabularMDP:
             return TabularMDP([[0]], [[1.0]], gamma)
 
-    wrapped = SimpleNamespace(unwrapped=Known())
-    assert TabularMDP.from_gymnasium(wrapped, 0.25).gamma == 0.25
+    assert TabularMDP.from_gymnasium(Known(), 0.25).gamma == 0.25
 
 
 def test_wrappers_are_looked_through() -> None:
@@ -294,3 +294,37 @@ def test_without_a_start_not_every_state_can_be_terminal() -> None:
 def test_a_table_that_loses_probability_is_refused(P: dict[int, Any]) -> None:
     with pytest.raises(ValueError, match="rows that sum to 1"):
         TabularMDP.from_gymnasium(Table(P), 0.9)
+
+
+def test_a_wrapper_that_may_change_the_problem_is_refused() -> None:
+    scaled = gymnasium.wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda reward: 10.0 * reward)
+    with pytest.raises(ValueError, match="must not be wrapped in TransformReward"):
+        TabularMDP.from_gymnasium(scaled, GAMMA)
+
+
+def test_tabular_mdp_must_be_a_model() -> None:
+    with pytest.raises(TypeError, match="must return a TabularMDP"):
+        TabularMDP.from_gymnasium(SimpleNamespace(tabular_mdp=lambda gamma: gamma), GAMMA)
+
+
+@pytest.mark.parametrize(
+    ("env", "sentence"),
+    [
+        (Table({1: {0: [(1.0, 1, 0.0, False)]}}), r"the states 0\.\.0 as its keys"),
+        (Table({0: {0: [(1.0, 0, 0.0, False)]}, 1: {1: [(1.0, 0, 0.0, False)]}}), "the same actions"),
+        (Table({0: {0: [(1.0, 0, 0.0, False)]}, 1: {}}), "the same actions"),
+        (Table({0: {0: [(1.0, 5, 0.0, False)]}}), r"next states in 0\.\.0"),
+        (Table({0: {0: [(-0.5, 0, 7.0, False), (1.0, 0, 1.0, False)]}}), "negative, NaN"),
+        (Table({0: {0: [(float("nan"), 0, 7.0, False), (1.0, 0, 1.0, False)]}}), "negative, NaN"),
+        (Table({0: {0: []}}), "lead nowhere"),
+        (Table({0: {0: [(1.0, 0, 0.0, False)]}}, [0.5, 0.5]), r"initial_state_distrib must have shape \(1,\)"),
+    ],
+)
+def test_broken_tables_are_refused_in_one_sentence(env: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        TabularMDP.from_gymnasium(env, GAMMA)
+
+
+def test_without_a_start_a_state_that_is_left_again_is_live() -> None:
+    round_trip = Table({0: {0: [(1.0, 1, 2.0, False)]}, 1: {0: [(1.0, 0, 4.0, True)]}})
+    assert q_star(TabularMDP.from_gymnasium(round_trip, 0.5))[:2, 0] == pytest.approx([4.0, 4.0])

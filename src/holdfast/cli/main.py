@@ -28,6 +28,18 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``holdfast`` with ``argv`` (the process's own arguments by default); returns the exit code."""
+    try:
+        code = _run(argv)
+        # What is still buffered must be written here, where a reader that went away can be caught.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough (`| head`): nothing is wrong, and nothing more can be printed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _run(argv: Sequence[str] | None) -> int:
     parser = _build_parser()
     try:
         arguments = parser.parse_args(argv)
@@ -38,26 +50,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         return int(arguments.run(arguments))
-    except (ValueError, TypeError, OSError) as error:
+    except BrokenPipeError:
+        raise
+    except (ValueError, TypeError, OSError, MemoryError) as error:
         if os.environ.get("HOLDFAST_DEBUG"):
             raise
-        return _fail(f"holdfast {arguments.verb}", error)
+        sys.stderr.write(f"holdfast {arguments.verb}: {_sentence(error)}\n")
+        return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")
         return EXIT_INTERRUPTED
 
 
-def _fail(program: str, error: Exception) -> int:
-    if isinstance(error, BrokenPipeError):
-        # The reader of a pipe went away (`| head`): nothing is wrong, and nothing more can be printed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+def _sentence(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"this needs more memory than there is ({' '.join(str(error).split())}): choose something smaller"
     if isinstance(error, OSError) and error.filename is not None:
-        sentence = f"{error.filename}: {error.strerror}"
-    else:
-        sentence = " ".join(str(error).split()) or type(error).__name__
-    sys.stderr.write(f"{program}: {sentence}\n")
-    return EXIT_BAD_INPUT
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _build_parser() -> argparse.ArgumentParser:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from holdfast.draw import CellLayout
     from holdfast.mdp import TabularMDP
 
 __all__ = ["add_parser"]
+
+_MOST_PANELS = 32
 
 _DESCRIPTION = """\
 Solve a tabular environment exactly: Q*(s,a,k), the value of holding action a
@@ -66,7 +70,11 @@ def add_parser(verbs: Any) -> None:
 
 
 class _Solution(NamedTuple):
-    """What is printed and written; ``start_values[k-1]`` is V*_k averaged over the start states."""
+    """What is printed and written.
+
+    ``start_values`` are V*_1..V*_K averaged over the start states; ``first_actions`` are the best ones there for
+    each k, equals joined by a slash, if there is one start state.
+    """
 
     name: str
     mdp: TabularMDP
@@ -91,12 +99,12 @@ def run(arguments: argparse.Namespace) -> int:
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         sys.stderr.write(f"holdfast solve: warning: {sentence}\n")
     mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
-    name = _file_stem(arguments.environment)
+    name = _file_name(arguments.environment)
     out: Path | None = arguments.out
     if out is None and not arguments.json:
         out = Path("results") / f"solve-{name}"
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"-o must name a folder, but {out} is a file")
     solution = _solve(name, env, mdp, arguments.k_max)
     written = [] if out is None else _write(solution, env, out)
     if arguments.json:
@@ -117,16 +125,17 @@ def _solve(name: str, env: Any, mdp: TabularMDP, k_max: int) -> _Solution:
     if initial is None:
         live = ~mdp.terminal
         initial = live / live.sum()
-    at_start = np.einsum("s,sak->ak", initial, q)
     start_values = np.einsum("s,sk->k", initial, q.max(axis=1))
-    single_start = np.count_nonzero(initial) == 1
-    actions = getattr(env.unwrapped, "action_names", [str(action) for action in range(mdp.n_actions)])
-    first_actions = [str(actions[action]) for action in at_start.argmax(axis=0)] if single_start else None
-    steps = decisions = None
-    if single_start and isinstance(mdp.kernel, DeterministicKernel):
+    first_actions = steps = decisions = None
+    if np.count_nonzero(initial) == 1:
         start = int(np.argmax(initial))
-        steps = fewest_decisions(mdp, q[:, :, :1], start)
-        decisions = fewest_decisions(mdp, q, start)
+        names = getattr(env.unwrapped, "action_names", [str(action) for action in range(mdp.n_actions)])
+        equal = q[start] >= q[start].max(axis=0) - 1e-9 * np.abs(q).max()
+        first_actions = ["/".join(str(names[a]) for a in np.flatnonzero(row)) for row in equal.T]
+        # With gamma = 0 every path that does not fall at once is as good as any other.
+        if isinstance(mdp.kernel, DeterministicKernel) and mdp.gamma > 0.0:
+            steps = fewest_decisions(mdp, q[:, :, :1], start)
+            decisions = fewest_decisions(mdp, q, start)
     return _Solution(name, mdp, q, start_values, first_actions, steps, decisions)
 
 
@@ -153,7 +162,7 @@ def _as_text(solution: _Solution, written: list[Path]) -> str:
     ]
     for index, value in enumerate(values):
         loss = values[0] - value
-        shown = "0" if abs(loss) < 1e-9 else f"{loss:.4g}"
+        shown = "0" if abs(loss) <= 1e-9 * abs(values[0]) else f"{loss:.4g}"
         action = f"  {solution.first_actions[index]}" if solution.first_actions else ""
         lines.append(f"  {duration_at(index):>3}  {value:>12.6g}  {shown:>10}{action}")
     if written:
@@ -179,30 +188,45 @@ def _as_json(solution: _Solution, written: list[Path]) -> dict[str, Any]:
 def _write(solution: _Solution, env: Any, out: Path) -> list[Path]:
     import numpy as np
 
-    from holdfast.draw import draw_state_values, draw_value_maps, save_figure
+    from holdfast.draw import save_figure
+    from holdfast.files import replace_file
+
+    figure = _figure(solution, env)
+    out.mkdir(parents=True, exist_ok=True)
+    picture, data = out / "values.png", out / "values.npz"
+    with replace_file(data) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(
+            file,
+            q=solution.q,
+            k_values=solution.q.max(axis=1),
+            gamma=solution.mdp.gamma,
+            terminal=solution.mdp.terminal,
+            start_values=solution.start_values,
+        )
+    save_figure(figure, picture)
+    return [picture, data]
+
+
+def _figure(solution: _Solution, env: Any) -> Figure:
+    """V*_k for each k, or for evenly chosen k where there are more than fit."""
+    import numpy as np
+
+    from holdfast.core.options import duration_at, persistence_index
+    from holdfast.draw import draw_state_values, draw_value_maps
 
     k_values = solution.q.max(axis=1)
-    picture, data = out / "values.png", out / "values.npz"
     layout = _layout(env)
-    title = f"{solution.name}: $V^*_k$, the first action held for $k$ steps"
+    title = f"{solution.name.replace('$', ' ')}: $V^*_k$, the first action held for $k$ steps"
     if layout is None:
-        figure = draw_state_values(k_values, title=title)
-    else:
-        n_cells = int(np.prod(layout.shape))
-        maps = k_values[:n_cells].T.reshape(-1, *layout.shape)
-        figure = draw_value_maps(maps, layout, title=title)
-    save_figure(figure, picture)
-    temporary = data.with_suffix(".tmp.npz")
-    np.savez_compressed(
-        temporary,
-        q=solution.q,
-        k_values=k_values,
-        gamma=solution.mdp.gamma,
-        terminal=solution.mdp.terminal,
-        start_values=solution.start_values,
-    )
-    temporary.replace(data)
-    return [picture, data]
+        return draw_state_values(k_values, title=title)
+    k_max = k_values.shape[1]
+    shown = np.unique(np.linspace(1, k_max, min(k_max, _MOST_PANELS)).round().astype(int))
+    maps = k_values[: int(np.prod(layout.shape)), persistence_index(shown)].T.reshape(-1, *layout.shape)
+    figure = draw_value_maps(maps, layout, title=title)
+    if len(shown) < k_max:
+        for axes, index in zip(figure.axes, persistence_index(shown), strict=False):
+            axes.set_title(f"$k={duration_at(index)}$")
+    return figure
 
 
 def _layout(env: Any) -> CellLayout | None:
@@ -226,6 +250,7 @@ def _layout(env: Any) -> CellLayout | None:
     return None
 
 
-def _file_stem(environment: str) -> str:
-    """A name for files and headings: cliff, my_map, FrozenLake-v1."""
-    return Path(environment).stem if Path(environment).suffix else environment.replace("/", "-")
+def _file_name(environment: str) -> str:
+    """A name for folders and headings: cliff, my_map.txt, FrozenLake-v1, holdfast-Cliff-v0."""
+    name = Path(environment).name if Path(environment).is_file() else environment
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "map"

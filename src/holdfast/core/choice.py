@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.core.checks import check_real
 from holdfast.core.options import duration_at
 
-__all__ = ["best_option", "few_decision_option", "first_best", "is_exploratory", "longest_within", "scaled_index"]
+__all__ = [
+    "best_option",
+    "count_best",
+    "few_decision_option",
+    "is_exploratory",
+    "longest_within",
+    "nth_best",
+    "scaled_index",
+]
 
 
 def is_exploratory(draw: Any, epsilon: Any) -> Any:
@@ -26,15 +35,31 @@ def scaled_index(draw: Any, n: Any) -> Any:
     return int(draw * n)
 
 
-def first_best(values: Any) -> Any:
-    """Flat index of the first maximum of a table (A, K)."""
-    best, index, best_index = values[0, 0], 0, 0
+def count_best(values: Any) -> Any:
+    """How many entries of a table (A, K) share its maximum."""
+    best, equals = values[0, 0], 0
     for a in range(values.shape[0]):
         for position in range(values.shape[1]):
             if values[a, position] > best:
-                best, best_index = values[a, position], index
+                best, equals = values[a, position], 1
+            elif values[a, position] == best:
+                equals += 1
+    return equals
+
+
+def nth_best(values: Any, n: Any) -> Any:
+    """Flat index of the entry of a table (A, K) that comes after ``n`` others of the same, largest value."""
+    best, index, found, seen = values[0, 0], 0, 0, 0
+    for a in range(values.shape[0]):
+        for position in range(values.shape[1]):
+            if values[a, position] > best:
+                best, found, seen = values[a, position], index, 1
+            elif values[a, position] == best:
+                if seen <= n:
+                    found = index
+                seen += 1
             index += 1
-    return best_index
+    return found
 
 
 def longest_within(values: Any, action: Any, position: Any, tolerance: Any) -> Any:
@@ -70,8 +95,11 @@ def few_decision_option(values: ArrayLike, tolerance: float) -> tuple[NDArray[np
         Actions and persistences, each (...).
     """
     table = np.asarray(values)
+    tolerance = check_real("tolerance", tolerance, 0.0)
     actions, durations = best_option(table)
     rows = np.take_along_axis(table, actions[..., None, None], axis=-2)[..., 0, :]
     within = rows.max(axis=-1, keepdims=True) - rows <= tolerance
     last = table.shape[-1] - 1 - np.argmax(within[..., ::-1], axis=-1)
-    return actions, np.maximum(durations, duration_at(last))
+    # A NaN is within no tolerance; then the best option stays as it is.
+    longest = np.maximum(durations, duration_at(last))
+    return actions, np.where(within.any(axis=-1), longest, durations)

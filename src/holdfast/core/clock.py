@@ -149,9 +149,15 @@ class OptionClock:
         if missing:
             raise ValueError(f"clock state must have {', '.join(self._FIELDS)}: {missing[0]!r} is missing")
         arrays = {name: np.asarray(state[name]) for name in self._FIELDS}
-        wrong = [name for name, array in arrays.items() if array.shape != (self.n_envs,)]
-        if wrong:
-            raise ValueError(f"clock state {wrong[0]!r} must have shape ({self.n_envs},)")
+        for name, array in arrays.items():
+            kind = "b" if name == "exploratory" else "iu"
+            if array.shape != (self.n_envs,):
+                raise ValueError(f"clock state {name!r} must have shape ({self.n_envs},)")
+            if array.dtype.kind not in kind:
+                raise ValueError(f"clock state {name!r} must be {'bools' if kind == 'b' else 'whole numbers'}")
+        elapsed, left = arrays["elapsed"], arrays["left"]
+        if np.any((elapsed < 0) | (left < 0) | (elapsed + left > arrays["planned"])):
+            raise ValueError("clock state must have elapsed and left of at least 0 that add up to planned at most")
         for name, array in arrays.items():
             getattr(self, f"_{name}")[:] = array
 
@@ -166,7 +172,10 @@ def _whole_numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDAr
     array = np.asarray(values)
     if not np.issubdtype(array.dtype, np.integer):
         raise TypeError(f"{name} must be whole numbers, not of type {array.dtype}")
-    return np.broadcast_to(array.astype(np.int64), shape)
+    try:
+        return np.broadcast_to(array.astype(np.int64), shape)
+    except ValueError:
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}") from None
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -60,7 +60,7 @@ def all_persistence_target(
         terminated: Whether s' is terminal.
     """
     next_value = np.where(complete, next_state_value, next_held_value)
-    return bootstrapped_return(reward, discount, next_value, np.asarray(terminated, dtype=np.float64))
+    return bootstrapped_return(reward, discount, np.where(terminated, 0.0, next_value), False)
 
 
 def options_state_value(q: NDArray[np.floating]) -> Any:
@@ -102,11 +102,12 @@ def empirical_optimality(
         gamma: Discount factor.
         kind: How V is read off ``q``.
     """
+    _check_table(q, history)
     if not 1 <= k <= history.kappa:
         raise ValueError(f"k must be in 1..kappa = {history.kappa} to be read off the history, not {k}")
     terminated = history.terminated and k == history.kappa
     reward = history.k_step_return(0, k, gamma)
-    value = state_value(q[history.states[k]], kind)
+    value = 0.0 if terminated else state_value(q[history.states[k]], kind)
     return float(bootstrapped_return(reward, discounts(gamma, k)[k], value, terminated))
 
 
@@ -115,11 +116,13 @@ def empirical_bootstrap(q: NDArray[np.floating], history: PartialHistory, k: int
 
     Paper: Operator empirical-bootstrap
     """
+    _check_table(q, history)
     kappa = history.kappa
     if not kappa < k <= q.shape[-1]:
         raise ValueError(f"k must be in kappa+1 = {kappa + 1}..k_max = {q.shape[-1]}, not {k}")
     reward = history.k_step_return(0, kappa, gamma)
-    value = q[history.states[kappa], history.action, persistence_index(k - kappa)]
+    held = q[history.states[kappa], history.action, persistence_index(k - kappa)]
+    value = 0.0 if history.terminated else held
     return float(bootstrapped_return(reward, discounts(gamma, kappa)[kappa], value, history.terminated))
 
 
@@ -130,6 +133,7 @@ def empirical_all_persistence(
 
     Paper: Operator empirical-all-persistence
     """
+    _check_table(q, history)
     gamma = check_discount(gamma)
     targets = np.empty(q.shape[-1])
     for index in range(len(targets)):
@@ -139,3 +143,13 @@ def empirical_all_persistence(
         else:
             targets[index] = empirical_bootstrap(q, history, k, gamma)
     return targets
+
+
+def _check_table(q: NDArray[np.floating], history: PartialHistory) -> None:
+    if q.ndim != 3:
+        raise ValueError(f"q must be a table (S, A, K), not of shape {q.shape}")
+    states = history.states
+    if states.ndim != 1 or states.dtype.kind not in "iu" or np.any((states < 0) | (states >= q.shape[0])):
+        raise ValueError(f"history must have states that are numbers in 0..{q.shape[0] - 1}, the rows of q")
+    if history.action >= q.shape[1]:
+        raise ValueError(f"history must have an action in 0..{q.shape[1] - 1}, not {history.action}")

@@ -6,7 +6,6 @@ Figures are made without pyplot and under ``look``, so that drawing leaves matpl
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from holdfast.files import replace_file
 
 __all__ = [
     "ALGORITHM_COLORS",
@@ -145,12 +146,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     if kind not in _FORMATS:
         raise ValueError(f"path must end in .png, .pdf or .svg to save a figure, not {str(target)!r}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
-    try:
-        with look():
-            figure.savefig(unfinished, format=kind, metadata=undated)
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replace_file(target) as unfinished, look():
+        figure.savefig(unfinished, format=kind, metadata=undated)
     return target

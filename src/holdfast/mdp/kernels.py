@@ -1,8 +1,8 @@
-"""Transition kernels P(s'|s,a) in three forms, each answering the same three questions.
+"""Transition kernels P(s'|s,a) in three forms that answer the same questions.
 
-Everything the library computes exactly needs only: the expectation of V(s') under (s,a), the expectation of
-f(s',a) when ``a`` is held, and what one kernel followed by another is. Deterministic and sparse kernels answer
-them without ever becoming a dense (S,A,S) array.
+What the library computes exactly needs the expectation of V(s') under (s,a), that of f(s',a) when ``a`` is held,
+one kernel followed by another, and the chain of a policy. Deterministic and sparse kernels answer all of this
+without ever becoming a dense (S,A,S) array.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ __all__ = ["DenseKernel", "DeterministicKernel", "Kernel", "SparseKernel", "kern
 
 Floats: TypeAlias = NDArray[np.float64]
 
-ROW_SUM_TOLERANCE = 1e-8
-"""Wide enough for the product of a few hundred kernels whose rows sum to 1 up to rounding."""
+ROW_SUM_TOLERANCE = 1e-6
+"""How far a user's row may be from 1, which lets single precision pass; it is then rescaled."""
+ROUNDING = 1e-12
 _FORMS = (
     "P must be a dense array (S,A,S) of probabilities, an integer array (S,A) of next states, "
     "a sparse matrix (S*A,S), or a sequence of A sparse matrices (S,S)"
@@ -65,12 +66,12 @@ class Kernel(Protocol):
         """The kernel with every terminal state leading to itself."""
         ...
 
-    def check(self) -> None:
-        """Raise ValueError with one sentence unless each row is a distribution over states."""
+    def under(self, policy: NDArray[np.int64]) -> Any:
+        """The chain of a deterministic policy (S,): an array or sparse matrix (S,S)."""
         ...
 
-    def edges(self) -> sp.csr_array:
-        """Sparse (S,S): which state some action may lead to."""
+    def checked(self) -> Kernel:
+        """The kernel with rows that sum to 1 up to rounding; ValueError unless they are distributions."""
         ...
 
 
@@ -96,7 +97,8 @@ class DenseKernel:
 
     def expect_held(self, values: Floats) -> Floats:
         """Σ_s' P(s'|s,a) f(s',a)."""
-        return np.asarray(np.einsum("sat,ta...->sa...", self.table, values))
+        by_action = np.moveaxis(self.table, 1, 0) @ np.moveaxis(values.reshape(*values.shape[:2], -1), 1, 0)
+        return np.moveaxis(by_action, 0, 1).reshape(values.shape)
 
     def expect_pairwise(self, values: Any) -> Floats:
         """Σ_s' P(s'|s,a) r(s,a,s')."""
@@ -104,7 +106,8 @@ class DenseKernel:
 
     def then(self, other: Kernel) -> DenseKernel:
         """This kernel, then ``other`` under the same action."""
-        return DenseKernel(np.einsum("sat,tau->sau", self.table, other.table))
+        by_action = np.moveaxis(self.table, 1, 0) @ np.moveaxis(other.table, 1, 0)
+        return DenseKernel(np.ascontiguousarray(np.moveaxis(by_action, 0, 1)))
 
     def absorbing(self, terminal: NDArray[np.bool_]) -> DenseKernel:
         """The kernel with every terminal state leading to itself."""
@@ -114,17 +117,15 @@ class DenseKernel:
         table[states, :, states] = 1.0
         return DenseKernel(table)
 
-    def check(self) -> None:
-        """Each row must be a distribution."""
-        if not np.all(np.isfinite(self.table)):
-            raise ValueError("P must hold finite probabilities: it has NaN or infinite entries")
-        if np.any(self.table < 0.0):
-            raise ValueError("P must hold probabilities: it has negative entries")
-        _check_row_sums(self.table.sum(axis=2))
+    def under(self, policy: NDArray[np.int64]) -> Any:
+        """The chain of a deterministic policy, an array (S,S)."""
+        return self.table[np.arange(self.n_states), policy]
 
-    def edges(self) -> sp.csr_array:
-        """Sparse (S,S): which state some action may lead to."""
-        return sp.csr_array((self.table > 0.0).any(axis=1))
+    def checked(self) -> DenseKernel:
+        """Each row must be a distribution."""
+        _check_entries(self.table)
+        sums = self.table.sum(axis=2)
+        return DenseKernel(self.table / sums[:, :, None]) if _must_be_rescaled(sums) else self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,16 +165,17 @@ class DeterministicKernel:
         own = np.arange(self.n_states)[:, None]
         return DeterministicKernel(np.where(terminal[:, None], own, self.table))
 
-    def check(self) -> None:
+    def under(self, policy: NDArray[np.int64]) -> Any:
+        """The chain of a deterministic policy, a sparse matrix (S,S)."""
+        states = np.arange(self.n_states)
+        entries = (np.ones(self.n_states), (states, self.table[states, policy]))
+        return sp.csr_array(entries, shape=(self.n_states, self.n_states))
+
+    def checked(self) -> DeterministicKernel:
         """Each next state must exist."""
         if np.any((self.table < 0) | (self.table >= self.n_states)):
             raise ValueError(f"P must name next states in 0..{self.n_states - 1}: it names others")
-
-    def edges(self) -> sp.csr_array:
-        """Sparse (S,S): which state some action may lead to."""
-        rows = np.repeat(np.arange(self.n_states), self.n_actions)
-        ones = np.ones(self.table.size, dtype=np.bool_)
-        return sp.csr_array((ones, (rows, self.table.ravel())), shape=(self.n_states, self.n_states))
+        return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,22 +220,22 @@ class SparseKernel:
         loops = sp.diags_array(terminal.astype(np.float64))
         return SparseKernel(tuple(sp.csr_array(keep @ matrix + loops) for matrix in self.table))
 
-    def check(self) -> None:
+    def under(self, policy: NDArray[np.int64]) -> Any:
+        """The chain of a deterministic policy, a sparse matrix (S,S)."""
+        chosen = [sp.diags_array((policy == a).astype(np.float64)) @ matrix for a, matrix in enumerate(self.table)]
+        return sp.csr_array(sum(chosen[1:], start=chosen[0]))
+
+    def checked(self) -> SparseKernel:
         """Each row must be a distribution."""
         for matrix in self.table:
-            if not np.all(np.isfinite(matrix.data)):
-                raise ValueError("P must hold finite probabilities: it has NaN or infinite entries")
-            if np.any(matrix.data < 0.0):
-                raise ValueError("P must hold probabilities: it has negative entries")
-        sums = [np.asarray(matrix.sum(axis=1)).ravel() for matrix in self.table]
-        _check_row_sums(np.stack(sums, axis=1))
-
-    def edges(self) -> sp.csr_array:
-        """Sparse (S,S): which state some action may lead to."""
-        total = self.table[0]
-        for matrix in self.table[1:]:
-            total = total + matrix
-        return sp.csr_array(total > 0.0)
+            _check_entries(matrix.data)
+        sums: Any = np.stack([np.asarray(matrix.sum(axis=1)).ravel() for matrix in self.table], axis=1)
+        if not _must_be_rescaled(sums):
+            return self
+        scales = [sp.diags_array(1.0 / sums[:, a]) for a in range(self.n_actions)]
+        return SparseKernel(
+            tuple(sp.csr_array(scale @ matrix) for scale, matrix in zip(scales, self.table, strict=True))
+        )
 
 
 def kernel_from(P: Any) -> Kernel:
@@ -263,6 +265,8 @@ def _from_matrices(matrices: list[Any]) -> SparseKernel:
 
 
 def _from_stacked_rows(stacked: Any) -> SparseKernel:
+    if len(stacked.shape) != 2:
+        raise ValueError(f"{_FORMS}, not a sparse array of shape {stacked.shape}")
     n_rows, n_states = stacked.shape
     if n_states == 0 or n_rows == 0 or n_rows % n_states:
         raise ValueError(f"{_FORMS}, not a sparse matrix of shape {stacked.shape}")
@@ -271,12 +275,21 @@ def _from_stacked_rows(stacked: Any) -> SparseKernel:
     return SparseKernel(tuple(sp.csr_array(rows[a::n_actions]) for a in range(n_actions)))
 
 
-def _check_row_sums(sums: Floats) -> None:
-    """``sums`` has shape (S,A)."""
-    wrong = np.argwhere(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)
+def _check_entries(probabilities: Floats) -> None:
+    if not np.all(np.isfinite(probabilities)):
+        raise ValueError("P must hold finite probabilities: it has NaN or infinite entries")
+    if np.any(probabilities < 0.0):
+        raise ValueError("P must hold probabilities: it has negative entries")
+
+
+def _must_be_rescaled(sums: Floats) -> bool:
+    """Whether row sums (S,A) are off by more than rounding; ValueError if they are off by more than that."""
+    errors = np.abs(sums - 1.0)
+    wrong = np.argwhere(errors > ROW_SUM_TOLERANCE)
     if len(wrong):
         state, action = map(int, wrong[0])
         raise ValueError(
             f"P must have rows that sum to 1: the row of state {state}, action {action} "
             f"sums to {sums[state, action]:.10g}"
         )
+    return bool(errors.max() > ROUNDING)

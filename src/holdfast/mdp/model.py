@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_discount
 from holdfast.mdp.kernels import DeterministicKernel, Kernel, SparseKernel, kernel_from
-from holdfast.mdp.toy_text import read_transition_table
+from holdfast.mdp.toy_text import read_transition_table, without_harmless_wrappers
 
 __all__ = ["TabularMDP"]
 
@@ -59,7 +59,7 @@ class TabularMDP:
         terminal_mask = _terminal_mask(terminal, kernel.n_states)
         if terminal_mask.any():
             kernel = kernel.absorbing(terminal_mask)
-        kernel.check()
+        kernel = kernel.checked()
         reward, outcome_reward = _rewards(r, kernel, terminal_mask)
         start = _initial_distribution(initial, kernel.n_states)
         _freeze(kernel.table, outcome_reward, reward, terminal_mask, start)
@@ -81,15 +81,17 @@ class TabularMDP:
         state is appended and the ending transitions lead there.
 
         Args:
-            env: An environment whose ``unwrapped`` has ``tabular_mdp(gamma)``, or a table
+            env: An environment, perhaps within wrappers that leave the problem as it is, that has
+                ``tabular_mdp(gamma)`` or a table
                 ``P[s][a] = [(probability, s', reward, terminated), ...]``.
             gamma: Discount factor in [0, 1].
         """
         gamma = check_discount(gamma)
-        unwrapped = getattr(env, "unwrapped", env)
+        unwrapped = without_harmless_wrappers(env)
         if hasattr(unwrapped, "tabular_mdp"):
             model = unwrapped.tabular_mdp(gamma)
-            assert isinstance(model, cls)
+            if not isinstance(model, cls):
+                raise TypeError(f"tabular_mdp() of {type(unwrapped).__name__} must return a TabularMDP")
             return model
         table = read_transition_table(unwrapped)
         return cls(table.P, table.r, gamma, table.initial, table.terminal)
@@ -123,7 +125,7 @@ class TabularMDP:
 
 
 def _terminal_mask(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool_]:
-    mask = np.zeros(n_states, dtype=np.bool_)
+    mask: NDArray[np.bool_] = np.zeros(n_states, dtype=np.bool_)
     if terminal is None:
         return mask
     message = f"terminal must be a mask of {n_states} bools or state numbers in 0..{n_states - 1}"
@@ -138,6 +140,8 @@ def _terminal_mask(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool
         raise ValueError(f"{message}, not an array of shape {given.shape} and type {given.dtype}")
     if np.any((given < 0) | (given >= n_states)):
         raise ValueError(message)
+    if len(given) == n_states > 2 and len(np.unique(given)) < n_states:
+        raise ValueError(f"{message}; {n_states} numbers with repetitions look like a mask: give it as bools")
     mask[given] = True
     return mask
 

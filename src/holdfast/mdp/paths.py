@@ -24,7 +24,7 @@ def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, toler
         mdp: A deterministic model.
         q: Optimal values (S,A,K).
         start: A state.
-        tolerance: An option is optimal if its value is this close to the best.
+        tolerance: An option is optimal if its value is this close to the best, relative to the largest value.
 
     Returns:
         The count, or None if no optimal option leads to a terminal state.
@@ -37,7 +37,7 @@ def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, toler
         raise ValueError(f"start must be a state in 0..{n_states - 1}, not {start}")
     if q.ndim != 3 or q.shape[:2] != (n_states, n_actions):
         raise ValueError(f"q must have shape ({n_states}, {n_actions}, k_max), not {q.shape}")
-    optimal = q >= q.max(axis=(1, 2), keepdims=True) - tolerance
+    optimal = q >= q.max(axis=(1, 2), keepdims=True) - tolerance * np.abs(q).max()
     origins, ends = [], []
     reached = mdp.kernel
     for index in range(q.shape[2]):

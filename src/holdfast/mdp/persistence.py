@@ -48,7 +48,14 @@ def persistent_mdp(mdp: TabularMDP, k: int) -> TabularMDP:
 
 
 def _kernel_power(mdp: TabularMDP, k: int) -> Kernel:
-    power = mdp.kernel
-    for _ in range(k - 1):
-        power = power.then(mdp.kernel)
-    return power
+    """P_k by repeated squaring: kernels of one action commute with their own powers."""
+    power: Kernel | None = None
+    square = mdp.kernel
+    while True:
+        if k & 1:
+            power = square if power is None else power.then(square)
+        k >>= 1
+        if k == 0:
+            assert power is not None
+            return power
+        square = square.then(square)

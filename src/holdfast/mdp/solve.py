@@ -6,9 +6,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import spsolve
 
 from holdfast.core.checks import check_integer, check_real
+from holdfast.mdp.kernels import DenseKernel, DeterministicKernel, SparseKernel
 from holdfast.mdp.model import TabularMDP
 from holdfast.mdp.operators import Operator, bellman_optimality, held_returns
 
@@ -17,8 +20,27 @@ __all__ = ["FixedPoint", "NoConvergenceError", "fixed_point", "k_values", "q_sta
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
+LARGEST_EXACT_EVALUATION: dict[type, int] = {
+    DenseKernel: 2_000,
+    DeterministicKernel: 200_000,
+    SparseKernel: 20_000,
+}
+"""States up to which a policy is evaluated by solving its linear system, by form of the model."""
+
+WARM_UP_SWEEPS = 2_000
+"""Sweeps of value iteration that policy iteration may be preceded by."""
+
+
 class NoConvergenceError(ValueError):
-    """The iteration limit was reached before the tolerance."""
+    """The iteration limit was reached before the tolerance.
+
+    Attributes:
+        value: Where the iteration was.
+    """
+
+    def __init__(self, message: str, value: NDArray[np.float64]) -> None:
+        super().__init__(message)
+        self.value = value
 
 
 class FixedPoint(NamedTuple):
@@ -67,11 +89,13 @@ def fixed_point(
     residual = math.inf
     for iteration in range(1, limit + 1):
         following = operator(value)
+        if following is value:
+            raise ValueError("operator must return a new array, not the one it was given")
         residual = float(np.max(np.abs(following - value)))
         value = following
         if not math.isfinite(residual):
             raise NoConvergenceError(
-                f"no fixed point: the values are no longer finite after {iteration} iterations"
+                f"no fixed point: the values are no longer finite after {iteration} iterations", value
             )
         bound = factor * residual if residual > 0.0 else 0.0
         rounding = 2.0 * _EPSILON * float(np.max(np.abs(value)))
@@ -79,20 +103,58 @@ def fixed_point(
             return FixedPoint(value, iteration, residual, bound)
     raise NoConvergenceError(
         f"no fixed point within {limit} iterations: the last step was {residual:.3g}, asked was {tolerance:.3g}"
-        + (" (with gamma = 1 there may be none)" if modulus >= 1.0 else "")
+        + (" (with gamma = 1 there may be none)" if modulus >= 1.0 else ""),
+        value,
     )
 
 
 def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_000_000) -> NDArray[np.float64]:
-    """Q*(s,a) by value iteration, (S,A), within ``tolerance`` of the truth in the sup norm.
+    """Q*(s,a), (S,A): value iteration, then policy iteration with exact evaluation where the model allows it.
 
-    Where the values are so large that their rounding exceeds it, within what rounding allows.
+    Within ``tolerance`` of the truth in the sup norm, or within what rounding allows where that is more: about
+    1e-16 · max|Q*| / (1−γ). Policy iteration makes small values right too, and does not slow down as γ nears 1;
+    for models too large for it, value iteration goes on to the tolerance.
+
+    Raises:
+        NoConvergenceError: Not reached within ``max_iterations`` sweeps; with γ = 1 values may be infinite.
     """
     start = np.zeros((mdp.n_states, mdp.n_actions))
-    operator = bellman_optimality(mdp)
-    return fixed_point(
-        operator, start, modulus=mdp.gamma, tolerance=tolerance, max_iterations=max_iterations
-    ).value
+    sweep = bellman_optimality(mdp)
+    solvable = mdp.gamma < 1.0 and mdp.n_states <= LARGEST_EXACT_EVALUATION[type(mdp.kernel)]
+    limit = min(max_iterations, WARM_UP_SWEEPS) if solvable else max_iterations
+    try:
+        q = fixed_point(sweep, start, modulus=mdp.gamma, tolerance=tolerance, max_iterations=limit).value
+    except NoConvergenceError as unfinished:
+        if not solvable:
+            raise
+        q = unfinished.value
+    return _improve_policy(mdp, q, max_iterations) if solvable else q
+
+
+def _improve_policy(mdp: TabularMDP, q: NDArray[np.float64], max_iterations: int) -> NDArray[np.float64]:
+    """Howard's policy iteration from the policy that is greedy for ``q``."""
+    policy = q.argmax(axis=1)
+    states = np.arange(mdp.n_states)
+    for _ in range(max_iterations):
+        q = mdp.reward + mdp.gamma * mdp.kernel.expect(_policy_values(mdp, policy))
+        kept = q[states, policy]
+        # Only what is better beyond rounding counts, or the policies would go round in circles.
+        better = q.max(axis=1) - kept > 1e-13 * np.abs(kept)
+        if not better.any():
+            return q
+        policy = np.where(better, q.argmax(axis=1), policy)
+    raise NoConvergenceError(f"no optimal policy within {max_iterations} improvements", q)
+
+
+def _policy_values(mdp: TabularMDP, policy: NDArray[np.int64]) -> NDArray[np.float64]:
+    """V^π from (I − γ P_π) V = r_π, (S,)."""
+    chain = mdp.kernel.under(policy)
+    reward = mdp.reward[np.arange(mdp.n_states), policy]
+    if isinstance(chain, np.ndarray):
+        values = np.linalg.solve(np.eye(mdp.n_states) - mdp.gamma * chain, reward)
+    else:
+        values = np.atleast_1d(spsolve(sp.csc_array(sp.eye_array(mdp.n_states) - mdp.gamma * chain), reward))
+    return np.where(mdp.terminal, 0.0, values)
 
 
 def q_star_options(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -9,7 +10,36 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["TransitionTable", "read_transition_table"]
+__all__ = ["TransitionTable", "read_transition_table", "without_harmless_wrappers"]
+
+_HARMLESS = frozenset(
+    {
+        "Autoreset",
+        "HumanRendering",
+        "Monitor",
+        "OrderEnforcing",
+        "PassiveEnvChecker",
+        "RecordEpisodeStatistics",
+        "RecordVideo",
+        "RenderCollection",
+        "TimeLimit",
+    }
+)
+"""Wrappers of Gymnasium and SB3 that change neither transitions nor rewards."""
+
+
+def without_harmless_wrappers(env: Any) -> Any:
+    """The environment itself; ValueError if a wrapper may change what it does."""
+    unwrapped = getattr(env, "unwrapped", env)
+    while env is not unwrapped:
+        name = type(env).__name__
+        if name not in _HARMLESS:
+            raise ValueError(
+                f"env must not be wrapped in {name}: a transition table cannot show what it changes; "
+                "pass the environment within"
+            )
+        env = env.env
+    return env
 
 
 class TransitionTable(NamedTuple):
@@ -37,13 +67,17 @@ def read_transition_table(env: Any) -> TransitionTable:
             f"env must show its transition table P[s][a], as Gymnasium's toy_text environments do; "
             f"{type(env).__name__} does not"
         )
-    n_states, n_actions = len(table), len(table[0])
+    n_states, n_actions = len(table), _number_of_actions(table)
     states, actions, chances, successors, rewards, ends = _flatten(table, n_actions)
+    if np.any((successors < 0) | (successors >= n_states)):
+        raise ValueError(f"env.P must name next states in 0..{n_states - 1}: it names others")
 
     initial = getattr(env, "initial_state_distrib", None)
     if initial is not None:
         initial = np.asarray(initial, dtype=np.float64)
-    terminal = _terminal_states(states, successors, ends, n_states, initial)
+        if initial.shape != (n_states,):
+            raise ValueError(f"env.initial_state_distrib must have shape ({n_states},), not {initial.shape}")
+    terminal = _terminal_states(states, successors, ends, rewards, n_states, initial)
     astray = ends & ~terminal[successors]
     if astray.any():
         successors[astray] = n_states
@@ -73,6 +107,16 @@ def read_transition_table(env: Any) -> TransitionTable:
     return TransitionTable(P, r, initial, terminal)
 
 
+def _number_of_actions(table: Mapping[int, Any]) -> int:
+    if set(table) != set(range(len(table))):
+        raise ValueError(f"env.P must have the states 0..{len(table) - 1} as its keys")
+    counts = {len(row) for row in table.values()}
+    n_actions = counts.pop()
+    if counts or any(set(row) != set(range(n_actions)) for row in table.values() if isinstance(row, Mapping)):
+        raise ValueError("env.P must have the same actions, numbered from 0, in every state")
+    return n_actions
+
+
 def _flatten(table: Mapping[int, Any], n_actions: int) -> tuple[NDArray[Any], ...]:
     """Columns state, action, probability, next state, reward, terminated; one row per possible transition."""
     rows = [
@@ -80,8 +124,12 @@ def _flatten(table: Mapping[int, Any], n_actions: int) -> tuple[NDArray[Any], ..
         for s in range(len(table))
         for a in range(n_actions)
         for chance, successor, reward, terminated in table[s][a]
-        if chance > 0.0
+        if chance != 0.0
     ]
+    if not all(math.isfinite(row[2]) and row[2] > 0.0 for row in rows):
+        raise ValueError("env.P must hold probabilities: it has negative, NaN or infinite ones")
+    if len({row[:2] for row in rows}) < len(table) * n_actions:
+        raise ValueError("env.P must have rows that sum to 1: some state and action lead nowhere")
     columns = list(zip(*rows, strict=True))
     kinds = (np.int64, np.int64, np.float64, np.int64, np.float64, np.bool_)
     return tuple(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True))
@@ -91,19 +139,21 @@ def _terminal_states(
     states: NDArray[np.int64],
     successors: NDArray[np.int64],
     ends: NDArray[np.bool_],
+    rewards: NDArray[np.float64],
     n_states: int,
     initial: NDArray[np.float64] | None,
 ) -> NDArray[np.bool_]:
     """States that are only ever entered by ending transitions (what leaves a terminal state does not count).
 
-    A state that episodes start in is live, and so is every state if otherwise none were.
+    A state that episodes start in is live. Where the starts are unknown, so is every state that does something:
+    one that any transition leaves for another state, or that pays on the way.
     """
     terminal = np.zeros(n_states, dtype=np.bool_)
     terminal[successors[ends]] = True
     if initial is not None:
         terminal &= ~(initial > 0.0)
-    if terminal.all():
-        terminal[:] = False
+    else:
+        terminal[states[(successors != states) | (rewards != 0.0)]] = False
     while True:
         live_entries = successors[~ends & ~terminal[states]]
         wrong = np.zeros(n_states, dtype=np.bool_)
