@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import holdfast
 
 PUBLIC = [
+    "Decision",
+    "EZGreedyQLearning",
     "GridMap",
     "GridWorld",
+    "MSAQLearning",
     "Option",
     "OptionClock",
     "OptionSpace",
     "PartialHistory",
+    "PerQLearning",
+    "QLearning",
     "TabularMDP",
+    "TempoRLQLearning",
     "__version__",
 ]
 
@@ -48,3 +56,16 @@ def test_version_is_the_one_of_the_metadata() -> None:
     from importlib.metadata import version
 
     assert version("holdfast") == holdfast.__version__
+
+
+def test_type_checkers_see_the_names() -> None:
+    tree = ast.parse(Path(str(holdfast.__file__)).read_text(encoding="utf-8"))
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name for node in guarded.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert sorted({*seen, "__version__"}) == PUBLIC
+
+
+@pytest.mark.parametrize("name", ["Option", "TabularMDP"])
+def test_what_needs_no_agent_loads_no_agent(name: str) -> None:
+    code = f"import sys, holdfast\nholdfast.{name}\nassert not {{'torch', 'numba'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

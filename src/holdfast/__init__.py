@@ -7,26 +7,48 @@ Names are imported when they are first used, so that ``import holdfast`` stays q
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.core import Decision, Option, OptionClock, OptionSpace, PartialHistory
+    from holdfast.envs import GridMap, GridWorld
+    from holdfast.mdp import TabularMDP
+    from holdfast.tabular import (
+        EZGreedyQLearning,
+        MSAQLearning,
+        PerQLearning,
+        QLearning,
+        TempoRLQLearning,
+    )
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "GridMap": "holdfast.envs",
-    "GridWorld": "holdfast.envs",
-    "Option": "holdfast.core",
-    "OptionClock": "holdfast.core",
-    "OptionSpace": "holdfast.core",
-    "PartialHistory": "holdfast.core",
-    "TabularMDP": "holdfast.mdp",
-}
+__all__ = [
+    "Decision",
+    "EZGreedyQLearning",
+    "GridMap",
+    "GridWorld",
+    "MSAQLearning",
+    "Option",
+    "OptionClock",
+    "OptionSpace",
+    "PartialHistory",
+    "PerQLearning",
+    "QLearning",
+    "TabularMDP",
+    "TempoRLQLearning",
+    "__version__",
+]
 
-__all__ = ["__version__", *sorted(_HOMES)]
+_PACKAGES = ("core", "mdp", "envs", "tabular")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in __all__:
+        for package in _PACKAGES:
+            module = importlib.import_module(f"holdfast.{package}")
+            if name in module.__all__:
+                return getattr(module, name)
     raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
 
 

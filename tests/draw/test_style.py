@@ -1,15 +1,17 @@
 import os
+import threading
 from itertools import combinations
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from holdfast.draw import ALGORITHM_COLORS, algorithm_color, look, save_figure
 from holdfast.draw.style import CELL_COLORS, PALETTE
+from holdfast.envs import grid_picture
 
 TABULAR = ("q", "perq", "msa-q", "temporl-q", "ez-q")
 DEEP = ("dqn", "perdqn", "msa-dqn", "temporl-dqn", "ez-dqn")
@@ -54,6 +56,48 @@ def test_the_look_leaves_matplotlib_as_it_was() -> None:
         assert mpl.rcParams["axes.spines.top"] is False
     assert dict(mpl.rcParams) == before
     assert len(set(PALETTE.values())) == len(PALETTE)
+
+
+def test_the_look_leaves_matplotlib_as_it_was_after_several_threads() -> None:
+    before = dict(mpl.rcParams)
+    inside: list[bool] = []
+    first_in, second_tried = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with look():
+            first_in.set()
+            second_tried.wait(timeout=0.2)  # time enough for the second to come in, were it let
+
+    def second() -> None:
+        first_in.wait(timeout=10)
+        with look():
+            second_tried.set()
+            one.join(timeout=0.5)
+            inside.append(mpl.rcParams["axes.spines.top"])
+
+    one, other = threading.Thread(target=first), threading.Thread(target=second)
+    for thread in (one, other):
+        thread.start()
+    for thread in (one, other):
+        thread.join(timeout=10)
+    try:
+        assert inside == [False]
+        assert dict(mpl.rcParams) == before
+    finally:
+        mpl.rcParams.update(before)  # a failure here is not to fail the tests that follow
+
+
+def test_the_look_may_be_nested() -> None:
+    before = dict(mpl.rcParams)
+    with look(), look():
+        assert mpl.rcParams["axes.spines.top"] is False
+    assert dict(mpl.rcParams) == before
+
+
+def test_pictures_and_environments_paint_cells_alike() -> None:
+    painted = {"free": grid_picture._FREE, "start": grid_picture._START}
+    painted |= {"goal": grid_picture._GOAL, "hole": grid_picture._HOLE}
+    assert {name: to_hex(np.array(color) / 255) for name, color in painted.items()} == dict(CELL_COLORS)
 
 
 @pytest.mark.parametrize(

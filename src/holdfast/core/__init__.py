@@ -1,5 +1,6 @@
 """The paper's objects as small pure functions and types. NumPy only; no files, no global random state."""
 
+from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock
 from holdfast.core.decomposition import backward_schedule, sub_transitions, update_count, window_length
 from holdfast.core.history import PartialHistory
@@ -9,6 +10,7 @@ from holdfast.core.targets import empirical_all_persistence, empirical_bootstrap
 
 __all__ = [
     "Constant",
+    "Decision",
     "Exponential",
     "Linear",
     "Option",

@@ -6,7 +6,7 @@ them. The second half does the same for values of shape (..., A, K) at once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from holdfast.core.checks import check_real
 from holdfast.core.options import duration_at
 
 __all__ = [
+    "Decision",
     "best_option",
     "count_best",
     "few_decision_option",
@@ -23,6 +24,20 @@ __all__ = [
     "nth_best",
     "scaled_index",
 ]
+
+
+class Decision(NamedTuple):
+    """What a policy decides, and why: one of each, or arrays for many states at once.
+
+    Attributes:
+        action: What to do.
+        hold: For how many steps.
+        values: Q(s,·,·), (A, K) or (n, A, K).
+    """
+
+    action: Any
+    hold: Any
+    values: NDArray[np.floating]
 
 
 def is_exploratory(draw: Any, epsilon: Any) -> Any:

@@ -1,6 +1,7 @@
 """Every picture, in one look. Drawing returns a matplotlib ``Figure``; ``save_figure`` writes it."""
 
 from holdfast.draw.cell_layout import CellLayout, draw_map
+from holdfast.draw.grid_policy import draw_policy
 from holdfast.draw.grid_values import draw_value_maps
 from holdfast.draw.state_values import draw_state_values
 from holdfast.draw.style import ALGORITHM_COLORS, algorithm_color, look, save_figure
@@ -10,6 +11,7 @@ __all__ = [
     "CellLayout",
     "algorithm_color",
     "draw_map",
+    "draw_policy",
     "draw_state_values",
     "draw_value_maps",
     "look",

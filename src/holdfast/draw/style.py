@@ -6,8 +6,9 @@ Figures are made without pyplot and under ``look``, so that drawing leaves matpl
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -112,9 +113,18 @@ _LOOK: dict[Any, Any] = {
 _FORMATS = ("png", "pdf", "svg")
 
 
-def look() -> AbstractContextManager[None]:
-    """A context in which matplotlib draws with this look; its settings are as before afterwards."""
-    return mpl.rc_context(_LOOK)
+# Matplotlib's settings are one for all threads: two that change them by turns would each restore the other's.
+_LOOK_LOCK = threading.RLock()
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """A context in which matplotlib draws with this look; its settings are as before afterwards.
+
+    One thread at a time is in it, the others wait; within one thread it may be nested.
+    """
+    with _LOOK_LOCK, mpl.rc_context(_LOOK):
+        yield
 
 
 def algorithm_color(name: str) -> str:

@@ -1,0 +1,86 @@
+"""The leaf functions of ``core``, compiled, and the choices that every compiled loop makes with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.core import choice, clock, options, targets
+from holdfast.tabular.compiling import compiled
+
+__all__ = [
+    "best_value",
+    "bootstrapped_return",
+    "count_best",
+    "draw_option",
+    "duration_at",
+    "greedy_option",
+    "is_exploratory",
+    "is_interrupted",
+    "left_after_step",
+    "nth_best",
+    "persistence_index",
+    "scaled_index",
+    "toward",
+]
+
+Floats = NDArray[np.float64]
+
+bootstrapped_return: Any = compiled(targets.bootstrapped_return)
+duration_at: Any = compiled(options.duration_at)
+count_best: Any = compiled(choice.count_best)
+is_exploratory: Any = compiled(choice.is_exploratory)
+is_interrupted: Any = compiled(clock.is_interrupted)
+left_after_step: Any = compiled(clock.left_after_step)
+longest_within: Any = compiled(choice.longest_within)
+nth_best: Any = compiled(choice.nth_best)
+persistence_index: Any = compiled(options.persistence_index)
+scaled_index: Any = compiled(choice.scaled_index)
+
+
+@compiled
+def toward(value: float, target: float, alpha: float) -> float:
+    """(1 − α)·value + α·target."""
+    return (1.0 - alpha) * value + alpha * target
+
+
+@compiled
+def best_value(values: Floats, n_durations: int) -> float:
+    """Largest value of a table (A, K) among its first ``n_durations`` persistences."""
+    best = values[0, 0]
+    for a in range(values.shape[0]):
+        for position in range(n_durations):
+            best = max(best, values[a, position])
+    return best  # type: ignore[no-any-return]
+
+
+@compiled
+def draw_option(values: Floats, epsilon: float, agent: np.random.Generator) -> tuple[int, int, bool]:
+    """ε-greedy over the options (A, K) of one state: action, persistence, and whether it was drawn at random.
+
+    One of equals is drawn at random; without equals there is no draw.
+    """
+    n_actions, k_max = values.shape
+    exploratory = is_exploratory(agent.random(), epsilon)
+    if exploratory:
+        index = scaled_index(agent.random(), n_actions * k_max)
+    else:
+        equals = count_best(values)
+        index = nth_best(values, scaled_index(agent.random(), equals) if equals > 1 else 0)
+    return index // k_max, duration_at(index % k_max), exploratory
+
+
+@compiled
+def greedy_option(
+    values: Floats, tolerance: float, ties_at_random: bool, evaluation: np.random.Generator
+) -> tuple[int, int]:
+    """The greedy option of one state, held longer as far as ``tolerance`` allows.
+
+    Of equals it is the first, or one drawn at random.
+    """
+    equals = count_best(values) if ties_at_random else 1
+    index = nth_best(values, scaled_index(evaluation.random(), equals) if equals > 1 else 0)
+    action, position = index // values.shape[1], index % values.shape[1]
+    return action, duration_at(longest_within(values, action, position, tolerance))

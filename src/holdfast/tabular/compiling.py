@@ -1,0 +1,62 @@
+"""One decorator for everything that is compiled, with a disk cache that notices every change.
+
+Numba keys its cache on the file of the compiled function alone. What the function calls is built into its machine
+code, so that a change in another file would go unnoticed. Here a function's name in the cache carries a
+fingerprint of its file and of all compiled functions and numbers that its file imports, which carry their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar
+
+import numba
+
+__all__ = ["compiled", "fingerprint", "in_python"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Compile ``function`` on its first call, and keep the machine code on disk for later processes.
+
+    It may call other compiled functions by name; those of other files must be imported at the top of its file.
+    Where no folder for the cache can be written, it is compiled in every process. With the environment
+    variable ``NUMBA_DISABLE_JIT=1`` it stays the function that it is.
+    """
+    jit: Any = numba.njit
+    if jit(function) is function:  # compiling is switched off
+        return function
+    assert isinstance(function, FunctionType)
+    # A copy: the original's name stays as it is.
+    twin = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    twin.__module__, twin.__doc__ = function.__module__, function.__doc__
+    twin.__qualname__ = f"{function.__qualname__}_{fingerprint(function)}"
+    try:
+        return jit(twin, cache=True)  # type: ignore[no-any-return]
+    except RuntimeError:  # numba's "cannot cache function": nowhere to write
+        return jit(twin)  # type: ignore[no-any-return]
+
+
+def in_python(function: F) -> F:
+    """A compiled function before it was compiled, still calling compiled ones.
+
+    Handing a random generator to compiled code takes longer than a few draws from it; a loop in Python that
+    needs but one choice at a time is quicker this way, and draws the same.
+    """
+    return getattr(function, "py_func", function)
+
+
+def fingerprint(function: FunctionType) -> str:
+    """Short hash of what ``function`` compiles to, as far as source text can tell."""
+    digest = hashlib.sha256(Path(inspect.getfile(function)).read_bytes())
+    for name, value in sorted(function.__globals__.items()):
+        if isinstance(value, bool | int | float):
+            digest.update(f"{name}={value!r};".encode())
+        elif hasattr(value, "py_func"):
+            digest.update(f"{name}:{value.py_func.__qualname__};".encode())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,336 @@
+"""What all tabular learners share: arguments, seeds, runs that can be stopped and continued, results."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
+from holdfast.core.history import PartialHistory
+from holdfast.core.options import Option
+from holdfast.core.schedules import Constant, Exponential, Schedule, tabulate
+from holdfast.tabular.gym_loop import GymSteps, Steps, run_in_python
+from holdfast.tabular.policy import Policy
+from holdfast.tabular.result import FitResult
+from holdfast.tabular.run_state import EpisodeLog, RunState, stream
+from holdfast.tabular.simulator import FlatModel, ModelSteps
+from holdfast.tabular.world import Trainable, World, find_world
+
+__all__ = ["Progress", "TabularLearner", "check_epsilon", "check_seeds"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+"""Called with the number of episodes done and that of all episodes, over all seeds."""
+
+PAPER_EPSILON = Exponential(0.99)
+
+GREEDY_TIES = ("first", "random")
+
+_PROGRESS_CALLS = 50
+
+
+class TabularLearner(ABC):
+    """A learner with one table of values, or a few.
+
+    A subclass says how it chooses, how it learns from a step and from an option, and runs its compiled loop.
+
+    Args:
+        alpha: Learning rate α in (0, 1].
+        gamma: Discount factor γ in [0, 1], whatever a model says of its own.
+        epsilon: Exploration rate: a number, or a schedule over episodes.
+        initial_value: Mean of the initial values.
+        initial_std: Their standard deviation; 0 makes no draw.
+        step_limit: Steps after which an episode is truncated, if the environment does not do so earlier.
+            None: the environment's own limit, else 100.
+        greedy_ties: In greedy episodes, whether the ``"first"`` of equals is taken or one at ``"random"``. It
+            matters while much is unexplored: the first action may be a harmless one. ``act`` takes the first.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float,
+        gamma: float,
+        epsilon: float | Schedule,
+        initial_value: float,
+        initial_std: float,
+        step_limit: int | None,
+        greedy_ties: str,
+    ) -> None:
+        self.alpha = check_real("alpha", alpha, 0.0, 1.0, open_low=True)
+        self.gamma = check_discount(gamma)
+        self.epsilon = check_epsilon(epsilon)
+        self.initial_value = check_real("initial_value", initial_value)
+        self.initial_std = check_real("initial_std", initial_std, 0.0)
+        self.step_limit = None if step_limit is None else check_integer("step_limit", step_limit)
+        self.greedy_ties = check_choice("greedy_ties", greedy_ties, GREEDY_TIES)
+        self._states: list[RunState] = []
+
+    @property
+    def ties_at_random(self) -> bool:
+        """Whether greedy episodes draw one of equals at random."""
+        return self.greedy_ties == "random"
+
+    # What a rule supplies.
+
+    @abstractmethod
+    def table_depths(self) -> Mapping[str, int]:
+        """Number of persistences of each table, by the table's name; one is called ``"q"``."""
+
+    @abstractmethod
+    def run_compiled(
+        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
+    ) -> None:
+        """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
+
+    @abstractmethod
+    def draw_option(self, state: RunState, position: int, epsilon: float) -> tuple[int, int, bool]:
+        """A training decision: action, persistence, and whether it was drawn at random."""
+
+    @abstractmethod
+    def greedy_option(self, state: RunState, position: int) -> tuple[int, int]:
+        """An evaluation decision: action and persistence."""
+
+    @abstractmethod
+    def interrupts(self, state: RunState, position: int, action: int, left: int) -> bool:
+        """Whether a greedy option is dropped with ``left`` steps to go."""
+
+    @abstractmethod
+    def learn_step(
+        self, state: RunState, position: int, action: int, reward: float, following: int, terminated: bool
+    ) -> None:
+        """Learn from a primitive step, at once."""
+
+    @abstractmethod
+    def learn_option(
+        self, state: RunState, states: Integers, action: int, rewards: Floats, terminated: bool
+    ) -> None:
+        """Learn from an option when it is over."""
+
+    @abstractmethod
+    def policy_of(self, tables: Mapping[str, Floats]) -> Policy:
+        """The greedy policy of ``tables``, each (S, A, K)."""
+
+    # Training.
+
+    def fit(
+        self,
+        env: Trainable,
+        episodes: int,
+        seeds: Sequence[int] = (0,),
+        *,
+        progress: Progress | None = None,
+        loop: str = "auto",
+        evaluate: bool = True,
+    ) -> FitResult:
+        """Train one independent run per seed; afterwards the learner holds the tables of all of them.
+
+        Args:
+            env: A TabularMDP, a Gymnasium environment with Discrete spaces, or a callable that makes one for
+                a seed (a new map for each run).
+            episodes: Training episodes of each run.
+            seeds: Any whole numbers of at least 0; the same seed is the same run.
+            progress: Told how far it is from time to time.
+            loop: ``"auto"`` compiles where the model is known, ``"compiled"`` insists, ``"python"`` refuses.
+            evaluate: Whether each training episode is followed by a greedy one.
+        """
+        episodes = check_integer("episodes", episodes)
+        numbers = check_seeds(seeds)
+        states: list[RunState] = []
+        logs, seconds = [], []
+        for run, seed in enumerate(numbers):
+            world = find_world(env, seed, self.gamma, self.step_limit, loop)
+            try:
+                state = self._start(world, seed)
+                if states and state.tables["q"].shape != states[0].tables["q"].shape:
+                    raise ValueError("env must have the same numbers of states and actions for every seed")
+                self._advance(world, state, 0, evaluate)  # compiles, so that the time below is the run's own
+                began = time.perf_counter()
+                told = None if progress is None else _Told(progress, run * episodes, len(numbers) * episodes)
+                state, log = self._advance_in_chunks(world, state, episodes, evaluate, told)
+                seconds.append(time.perf_counter() - began)
+            finally:
+                world.close()
+            logs.append(log)
+            states.append(state)
+        self._states = states
+        stacked = {name: np.stack([getattr(log, name) for log in logs]) for name in EpisodeLog._fields}
+        tables = {name: np.stack([state.tables[name] for state in states]) for name in states[0].tables}
+        return FitResult(
+            seeds=numbers,
+            **stacked,
+            q=tables["q"],
+            skip_values=tables.get("skip_values"),
+            wall_seconds=np.array(seconds),
+        )
+
+    def start(self, env: Trainable, seed: int = 0, *, loop: str = "auto") -> RunState:
+        """The state of a run before its first episode."""
+        (seed,) = check_seeds((seed,))
+        world = find_world(env, seed, self.gamma, self.step_limit, loop)
+        world.close()
+        return self._start(world, seed)
+
+    def advance(
+        self, env: Trainable, state: RunState, episodes: int, *, loop: str = "auto", evaluate: bool = True
+    ) -> tuple[RunState, EpisodeLog]:
+        """Train ``episodes`` more episodes; ``state`` itself is left as it is.
+
+        However a run is cut into pieces, it is the same run.
+
+        Returns:
+            The state afterwards, and what happened.
+        """
+        episodes = check_integer("episodes", episodes)
+        world = find_world(env, state.seed, self.gamma, self.step_limit, loop)
+        try:
+            self._check_tables(world, state)
+            return self._advance(world, state.copy(), episodes, evaluate)
+        finally:
+            world.close()
+
+    # The learner's own tables: those of its last run.
+
+    def reset(self, n_states: int, n_actions: int, seed: int = 0) -> None:
+        """Give the learner fresh tables for ``n_states`` and ``n_actions``, without training."""
+        n_states, n_actions = check_integer("n_states", n_states), check_integer("n_actions", n_actions)
+        self._states = [self._fresh(n_states, n_actions, None, check_seeds((seed,))[0])]
+
+    @property
+    def q(self) -> Floats:
+        """(S, A, K) the learner's own values; writing into it changes them."""
+        return self._own(-1).tables["q"]
+
+    def update(self, history: PartialHistory) -> None:
+        """Learn from one history: its steps in their order, then the option they make up."""
+        state = self._own(-1)
+        n_states, n_actions, _ = state.tables["q"].shape
+        longest = max(self.table_depths().values())
+        states = np.asarray(history.states)
+        if states.ndim != 1 or not np.issubdtype(states.dtype, np.integer):
+            raise ValueError("history must have states that are whole numbers")
+        if states.min() < 0 or states.max() >= n_states or history.action >= n_actions:
+            raise ValueError(f"history must stay in states 0..{n_states - 1} with an action in 0..{n_actions - 1}")
+        if longest > 1 and history.kappa > longest:
+            raise ValueError(f"history must be of at most k_max = {longest} steps, not {history.kappa}")
+        for i in range(history.kappa):
+            ends = history.terminated and i == history.kappa - 1
+            place, following = int(states[i]), int(states[i + 1])
+            self.learn_step(state, place, history.action, float(history.rewards[i]), following, ends)
+        rewards = np.array(history.rewards)
+        self.learn_option(state, states.astype(np.int64), history.action, rewards, history.terminated)
+
+    def act(self, state: int, seed_index: int = -1) -> Option:
+        """The greedy option for ``state``."""
+        return self.policy(seed_index).act(state)
+
+    def policy(self, seed_index: int = -1) -> Policy:
+        """The greedy policy of a run, by its place among the seeds; the last one unless told."""
+        return self.policy_of(self._own(seed_index).tables)
+
+    # Helpers.
+
+    def _own(self, seed_index: int) -> RunState:
+        if not self._states:
+            raise ValueError("the learner has no values yet: call fit or reset first")
+        if not -len(self._states) <= seed_index < len(self._states):
+            raise ValueError(f"seed_index must name one of {len(self._states)} runs, not {seed_index!r}")
+        return self._states[seed_index]
+
+    def _start(self, world: World, seed: int) -> RunState:
+        return self._fresh(world.n_states, world.n_actions, world.model, seed)
+
+    def _fresh(self, n_states: int, n_actions: int, model: FlatModel | None, seed: int) -> RunState:
+        initial = stream(seed, "initial")
+        tables = {}
+        for name, depth in self.table_depths().items():
+            table = np.full((n_states, n_actions, depth), self.initial_value)
+            if self.initial_std > 0.0:
+                table += self.initial_std * initial.standard_normal(table.shape)
+            if model is not None:
+                table[model.terminal] = 0.0
+            tables[name] = table
+        return RunState(
+            seed,
+            0,
+            tables,
+            np.zeros(1),
+            stream(seed, "agent"),
+            stream(seed, "environment"),
+            stream(seed, "evaluation"),
+        )
+
+    def _advance(
+        self, world: World, state: RunState, episodes: int, evaluate: bool
+    ) -> tuple[RunState, EpisodeLog]:
+        """Advance ``state`` in place."""
+        epsilons = tabulate(self.epsilon, episodes, state.episode)
+        log = EpisodeLog.empty(episodes, evaluate)
+        if world.compiled:
+            assert world.model is not None
+            self.run_compiled(world.model, state, epsilons, world.step_limit, log)
+        else:
+            run_in_python(self, _steps(world, state), state, epsilons, world.step_limit, log)
+        return state.after(episodes), log
+
+    def _advance_in_chunks(
+        self, world: World, state: RunState, episodes: int, evaluate: bool, told: _Told | None
+    ) -> tuple[RunState, EpisodeLog]:
+        if told is None:
+            return self._advance(world, state, episodes, evaluate)
+        chunk = -(-told.total // _PROGRESS_CALLS)
+        logs = []
+        while state.episode < episodes:
+            state, log = self._advance(world, state, min(chunk, episodes - state.episode), evaluate)
+            logs.append(log)
+            told.progress(told.done_before + state.episode, told.total)
+        return state, EpisodeLog(*(np.concatenate(parts) for parts in zip(*logs, strict=True)))
+
+    def _check_tables(self, world: World, state: RunState) -> None:
+        for name, depth in self.table_depths().items():
+            needed = (world.n_states, world.n_actions, depth)
+            found = state.tables[name].shape if name in state.tables else None
+            if found != needed:
+                raise ValueError(f"state must have a table {name!r} of shape {needed} for this learner and env")
+
+
+class _Told(NamedTuple):
+    """Who is told how far a run is, and what it adds to."""
+
+    progress: Progress
+    done_before: int
+    total: int
+
+
+def check_epsilon(epsilon: Any) -> Schedule:
+    """Return a schedule of exploration rates; a number stands for a constant one."""
+    if isinstance(epsilon, Schedule):
+        return epsilon
+    return Constant(check_real("epsilon", epsilon, 0.0, 1.0))
+
+
+def check_seeds(seeds: Any) -> tuple[int, ...]:
+    """Return a sequence of at least one seed as a tuple of ints."""
+    message = "seeds must be a sequence of at least one whole number"
+    if isinstance(seeds, str | bytes):
+        raise TypeError(f"{message}, not {seeds!r}")
+    try:
+        numbers = tuple(seeds)
+    except TypeError:
+        raise TypeError(f"{message}, not {seeds!r}") from None
+    if not numbers:
+        raise ValueError(f"{message}, not an empty one")
+    return tuple(check_integer("seed", seed, at_least=0) for seed in numbers)
+
+
+def _steps(world: World, state: RunState) -> Steps:
+    if world.env is not None:
+        return GymSteps(world.env, state.seed)
+    assert world.model is not None
+    return ModelSteps(world.model, state.environment, state.evaluation)

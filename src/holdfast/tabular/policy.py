@@ -1,0 +1,122 @@
+"""Greedy policies read off value tables: for a state the option, and the values behind it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.core.checks import check_integer
+from holdfast.core.choice import Decision, best_option, few_decision_option
+from holdfast.core.clock import is_interrupted
+from holdfast.core.options import Option, persistence_index
+
+__all__ = ["GreedyPolicy", "Policy", "SkipPolicy"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+States = int | slice | Integers
+
+ALL = slice(None)
+
+
+class Policy(ABC):
+    """A deterministic choice of one option per state."""
+
+    @property
+    @abstractmethod
+    def table(self) -> Floats:
+        """(S, A, K) the values of the options."""
+
+    @abstractmethod
+    def options(self, states: States = ALL) -> tuple[Integers, Integers]:
+        """The options of ``states``, of all unless told: actions and persistences, each of their shape."""
+
+    @abstractmethod
+    def interrupts(self, state: int, option: Option) -> bool:
+        """Whether the policy, having reached ``state`` with ``option`` still to be held, decides anew."""
+
+    def decide(self, state: int) -> Decision:
+        """What to do in ``state``, for how long, and the values of all options there."""
+        state = self._check(state)
+        action, hold = self.options(state)
+        return Decision(int(action), int(hold), self.table[state].copy())
+
+    def act(self, state: int) -> Option:
+        """The option for ``state``."""
+        action, hold, _ = self.decide(state)
+        return Option(action, hold)
+
+    def _check(self, state: int) -> int:
+        number = check_integer("state", state, at_least=0)
+        if number >= len(self.table):
+            raise ValueError(f"state must be in 0..{len(self.table) - 1}, not {state!r}")
+        return number
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class GreedyPolicy(Policy):
+    """The option of largest value, the first of equals.
+
+    Args:
+        q: (S, A, K) values.
+        decision_tolerance: Hold the best action as long as its value stays this close to the best.
+        interrupt_margin: Drop a held option where another is better than holding on by more than this.
+    """
+
+    q: Floats
+    decision_tolerance: float | None = None
+    interrupt_margin: float | None = None
+
+    @property
+    def table(self) -> Floats:
+        """(S, A, K) the values."""
+        return self.q
+
+    def options(self, states: States = ALL) -> tuple[Integers, Integers]:
+        """The options of ``states``, of all unless told: actions and persistences, each of their shape."""
+        if self.decision_tolerance is None:
+            return best_option(self.q[states])
+        return few_decision_option(self.q[states], self.decision_tolerance)
+
+    def interrupts(self, state: int, option: Option) -> bool:
+        """Whether some option in ``state`` beats holding on to ``option`` by more than the margin."""
+        if self.interrupt_margin is None:
+            return False
+        values = self.q[self._check(state)]
+        held = values[option.action, persistence_index(option.k)]
+        return bool(is_interrupted(values.max(), held, self.interrupt_margin))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SkipPolicy(Policy):
+    """The action of largest value, then its skip of largest value, the longest of equals: TempoRL's choice.
+
+    Args:
+        q: (S, A) or (S, A, 1) values of the actions.
+        skip_values: (S, A, K) values of holding each action for each number of steps.
+    """
+
+    q: Floats
+    skip_values: Floats
+
+    @property
+    def table(self) -> Floats:
+        """(S, A, K) the skip values."""
+        return self.skip_values
+
+    def options(self, states: States = ALL) -> tuple[Integers, Integers]:
+        """The options of ``states``, of all unless told: actions and persistences, each of their shape."""
+        skips = self.skip_values[states]
+        actions = np.argmax(self.q.reshape(self.skip_values.shape[:2])[states], axis=-1)
+        chosen = np.take_along_axis(skips, actions[..., None, None], axis=-2)
+        return np.asarray(actions), few_decision_option(chosen, 0.0)[1]
+
+    def interrupts(self, state: int, option: Option) -> bool:
+        """Never: a skip is carried out as it was chosen."""
+        return False

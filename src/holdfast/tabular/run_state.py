@@ -1,0 +1,118 @@
+"""Where a run stands between two episodes: everything it needs to go on, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EpisodeLog", "RunState", "reset_seed", "stream"]
+
+_STREAMS = ("initial", "agent", "environment", "evaluation")
+
+
+class EpisodeLog(NamedTuple):
+    """What happened in each of n episodes; every array has shape (n,), or (0,) where nothing was evaluated.
+
+    Attributes:
+        training_returns: Sum of the rewards, undiscounted.
+        steps: Steps taken.
+        decisions: Options begun.
+        greedy_returns: Sum of the rewards of one greedy episode after this one.
+        greedy_steps: Its steps.
+        greedy_decisions: Its decisions.
+    """
+
+    training_returns: NDArray[np.float64]
+    steps: NDArray[np.int64]
+    decisions: NDArray[np.int64]
+    greedy_returns: NDArray[np.float64]
+    greedy_steps: NDArray[np.int64]
+    greedy_decisions: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, n: int, evaluate: bool = True) -> EpisodeLog:
+        """Room for ``n`` episodes, and for as many greedy ones if they are to be."""
+        n_greedy = n if evaluate else 0
+        return cls(
+            np.zeros(n),
+            np.zeros(n, dtype=np.int64),
+            np.zeros(n, dtype=np.int64),
+            np.zeros(n_greedy),
+            np.zeros(n_greedy, dtype=np.int64),
+            np.zeros(n_greedy, dtype=np.int64),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunState:
+    """A run between two episodes.
+
+    The seed is the root of a tree of random streams: one for the agent, one for the environment's training
+    episodes, one for its evaluation episodes, and one for random initial values. So the agent draws the same
+    numbers whatever environment it is in, and evaluating changes nothing.
+
+    Attributes:
+        seed: The run's seed.
+        episode: Number of episodes done.
+        tables: Value tables by name, (S, A, K); the first axis is the state.
+        carry: (1,) fraction of an update that is owed.
+        agent: Stream of the agent.
+        environment: Stream of the training episodes of a model.
+        evaluation: Stream of the evaluation episodes of a model.
+    """
+
+    seed: int
+    episode: int
+    tables: dict[str, NDArray[np.float64]]
+    carry: NDArray[np.float64]
+    agent: np.random.Generator
+    environment: np.random.Generator
+    evaluation: np.random.Generator
+
+    def copy(self) -> RunState:
+        """A state of its own."""
+        return RunState.restore(self.document(), self.arrays())
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Copies of the arrays, by name."""
+        return {**{name: table.copy() for name, table in self.tables.items()}, "carry": self.carry.copy()}
+
+    def document(self) -> dict[str, Any]:
+        """All the rest, of plain types that JSON can hold."""
+        streams = {name: getattr(self, name).bit_generator.state for name in _STREAMS[1:]}
+        return {"seed": self.seed, "episode": self.episode, "streams": streams}
+
+    @classmethod
+    def restore(cls, document: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> RunState:
+        """The state that ``document`` and ``arrays`` were taken from."""
+        streams = {}
+        for name in _STREAMS[1:]:
+            streams[name] = np.random.Generator(np.random.PCG64(0))
+            streams[name].bit_generator.state = document["streams"][name]
+        copies = {name: np.array(array, dtype=np.float64) for name, array in arrays.items()}
+        carry = copies.pop("carry")
+        return cls(int(document["seed"]), int(document["episode"]), copies, carry, **streams)
+
+    def after(self, episodes: int) -> RunState:
+        """The same, ``episodes`` further on the clock."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return RunState(**{**parts, "episode": self.episode + episodes})
+
+
+def stream(seed: int, name: str) -> np.random.Generator:
+    """One of a run's random streams by name."""
+    return np.random.Generator(np.random.PCG64(_branch(seed, name)))
+
+
+def reset_seed(seed: int, purpose: str, episode: int) -> int:
+    """Seed with which a Gymnasium environment begins an episode for ``"training"`` or ``"evaluation"``."""
+    branch = _branch(seed, "environment" if purpose == "training" else "evaluation", episode)
+    return int(branch.generate_state(1)[0])
+
+
+def _branch(seed: int, name: str, *further: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(_STREAMS.index(name), *further))

@@ -1,0 +1,133 @@
+"""What a learner may be trained in: a tabular model, a Gymnasium environment, or one of either per seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import gymnasium
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+
+from holdfast.core.checks import check_choice
+from holdfast.envs import GridWorld
+from holdfast.mdp import TabularMDP
+from holdfast.tabular.simulator import FlatModel, flat_model
+
+__all__ = ["LOOPS", "Trainable", "World", "find_world"]
+
+Trainable: TypeAlias = TabularMDP | gymnasium.Env[Any, Any] | Callable[[int], Any]
+"""A model, an environment, or a callable that makes one of them for a seed."""
+
+LOOPS = ("auto", "compiled", "python")
+
+DEFAULT_STEP_LIMIT = 100
+
+# They pass every step through as it is.
+_TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """Where a run takes place: a model for the compiled loop, or an environment for the Python loop, or both.
+
+    Attributes:
+        n_states: S.
+        n_actions: A.
+        step_limit: Steps after which an episode is truncated.
+        model: The exact model, where it is to be used.
+        env: The environment; None where ``model`` was given as such.
+        compiled: Whether the compiled loop is to run.
+        owned: Whether the environment was made for this run and is closed with it.
+    """
+
+    n_states: int
+    n_actions: int
+    step_limit: int
+    model: FlatModel | None
+    env: gymnasium.Env[Any, Any] | None
+    compiled: bool
+    owned: bool = False
+
+    def close(self) -> None:
+        """Close the environment if it was made for this run."""
+        if self.owned and self.env is not None:
+            self.env.close()
+
+
+def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loop: str = "auto") -> World:
+    """The world that ``source`` describes for ``seed``.
+
+    With ``loop="auto"`` models and unwrapped grid worlds of this library run compiled and every other
+    environment in the Python loop; ``"compiled"`` asks any environment that shows its transition table for it.
+    A learner's step limit can only shorten the environment's own.
+
+    Raises:
+        TypeError: ``source`` is nothing to train in, or has spaces other than Discrete.
+        ValueError: The compiled loop was asked for and there is no model.
+    """
+    check_choice("loop", loop, LOOPS)
+    made = not isinstance(source, TabularMDP | gymnasium.Env) and callable(source)
+    place = source(seed) if made else source
+    if isinstance(place, TabularMDP):
+        limit = DEFAULT_STEP_LIMIT if step_limit is None else step_limit
+        return World(place.n_states, place.n_actions, limit, flat_model(place), None, loop != "python")
+    if not isinstance(place, gymnasium.Env):
+        raise TypeError(
+            "env must be a Gymnasium environment, a TabularMDP, or a callable that makes one of them for a seed, "
+            f"not {place!r} (gymnasium.make turns a name into an environment)"
+        )
+    n_states, n_actions = _size(place, "observation_space"), _size(place, "action_space")
+    known = [limit for limit in (own_step_limit(place), step_limit) if limit is not None]
+    limit = min(known, default=DEFAULT_STEP_LIMIT)
+    compiled = loop == "compiled" or (loop == "auto" and _is_plain_grid(place))
+    if not compiled:
+        return World(n_states, n_actions, limit, None, place, False, made)
+    wrapper = _opaque_wrapper(place)
+    if wrapper is not None:
+        raise ValueError(
+            f"loop must be 'auto' or 'python' for an environment in the wrapper {type(wrapper).__name__}: "
+            "the compiled loop would pass it by"
+        )
+    model = flat_model(TabularMDP.from_gymnasium(place, gamma))
+    return World(model.n_states, model.n_actions, limit, model, place, True, made)
+
+
+def own_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
+    """Steps after which ``env`` truncates an episode by itself, where it tells."""
+    limits = [getattr(env.unwrapped, "step_limit", None)]
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, TimeLimit):
+            limits.append(env._max_episode_steps)
+        env = env.env
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _size(env: gymnasium.Env[Any, Any], name: str) -> int:
+    space = getattr(env, name)
+    if not isinstance(space, gymnasium.spaces.Discrete):
+        raise TypeError(
+            f"env must have a Discrete {name.replace('_', ' ')} for a table of values, not {type(space).__name__}"
+        )
+    return int(space.n)
+
+
+def _is_plain_grid(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether ``env`` does what ``GridWorld.tabular_mdp`` says: no wrapper, no method of its own in between."""
+    if not isinstance(env.unwrapped, GridWorld):
+        return False
+    kind = type(env.unwrapped)
+    return (
+        kind.step is GridWorld.step
+        and kind.reset is GridWorld.reset
+        and kind.tabular_mdp is GridWorld.tabular_mdp
+        and _opaque_wrapper(env) is None
+    )
+
+
+def _opaque_wrapper(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any] | None:
+    while isinstance(env, gymnasium.Wrapper):
+        if type(env) not in _TRANSPARENT:
+            return env
+        env = env.env
+    return None

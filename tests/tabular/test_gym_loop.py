@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from holdfast.envs import GridWorld, make_env
+from holdfast.envs.maps import CLIFF
+from holdfast.mdp import TabularMDP
+from holdfast.tabular import MSAQLearning, PerQLearning, QLearning, TempoRLQLearning
+from tests.tabular.conftest import random_mdp, same_episodes
+from tests.tabular.learners import LEARNERS
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_on_a_grid_both_loops_are_one(name: str) -> None:
+    env = make_env("zigzag", step_limit=40)
+    one = LEARNERS[name]().fit(env, 40, seeds=(1, 4), loop="compiled")
+    other = LEARNERS[name]().fit(env, 40, seeds=(1, 4), loop="python")
+    same_episodes(one, other)
+    np.testing.assert_array_equal(one.q, other.q)
+    if one.skip_values is not None:
+        np.testing.assert_array_equal(one.skip_values, other.skip_values)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_on_a_stochastic_model_both_loops_are_one(name: str) -> None:
+    one = LEARNERS[name](initial_std=0.5).fit(random_mdp(), 30, loop="compiled")
+    other = LEARNERS[name](initial_std=0.5).fit(random_mdp(), 30, loop="python")
+    same_episodes(one, other)
+    np.testing.assert_array_equal(one.q, other.q)
+
+
+def test_a_slippery_environment_is_the_same_in_either_loop_but_for_its_own_draws() -> None:
+    env = make_env("cliff", slip=0.3)
+    one, other = (
+        QLearning(alpha=1e-9, epsilon=1.0).fit(env, 1000, loop=loop, evaluate=False)
+        for loop in ("compiled", "python")
+    )
+    assert not np.array_equal(one.steps, other.steps)
+    assert one.steps.mean() == pytest.approx(other.steps.mean(), abs=1.6)
+    assert one.training_returns.mean() == pytest.approx(other.training_returns.mean(), abs=0.02)
+
+
+def test_cliff_walking() -> None:
+    env = gymnasium.make("CliffWalking-v1")
+    result = PerQLearning(4, alpha=0.5, step_limit=300).fit(env, 100)
+    assert result.q.shape == (1, 48, 4, 4)
+    assert result.greedy_returns[0, -20:].mean() == -13.0
+    assert (result.greedy_steps[0, -1], result.greedy_decisions[0, -1]) <= (13, 13)
+
+
+def test_taxi_and_its_model() -> None:
+    env = gymnasium.make("Taxi-v4")
+    result = QLearning(alpha=0.5).fit(env, 200, evaluate=False)
+    assert result.training_returns[0, -50:].mean() > result.training_returns[0, :50].mean() + 100
+    compiled = QLearning(alpha=0.5).fit(env, 3000, loop="compiled")
+    assert compiled.greedy_returns[0, -200:].mean() > 5.0
+    assert compiled.q.shape[1] in (500, 501)
+
+
+class Shifted(gymnasium.Env[Any, Any]):
+    """A grid whose states count from 100 and whose actions count from 7."""
+
+    def __init__(self) -> None:
+        self._grid = GridWorld(CLIFF)
+        self.observation_space = gymnasium.spaces.Discrete(60, start=100)
+        self.action_space = gymnasium.spaces.Discrete(4, start=7)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        state, info = self._grid.reset(seed=seed)
+        return state + 100, info
+
+    def step(self, action: Any) -> Any:
+        state, *rest = self._grid.step(action - 7)
+        return (state + 100, *rest)
+
+
+@pytest.mark.parametrize("learner", [QLearning, PerQLearning, MSAQLearning, TempoRLQLearning])
+def test_states_and_actions_may_count_from_any_number(learner: Any) -> None:
+    one = learner().fit(Shifted(), 30)
+    other = learner().fit(GridWorld(CLIFF), 30)
+    same_episodes(one, other)
+    np.testing.assert_array_equal(one.q, other.q)
+
+
+class Chancy(gymnasium.Env[Any, Any]):
+    """Two states; the reward is drawn from the environment's own stream."""
+
+    observation_space = gymnasium.spaces.Discrete(2)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return int(self.np_random.integers(2)), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        return int(self.np_random.integers(2)), float(self.np_random.random()), self.steps >= 5, False, {}
+
+
+def test_the_same_seed_is_the_same_run_and_another_is_not() -> None:
+    one, again = (PerQLearning(3).fit(Chancy(), 10, seeds=(1, 2)) for _ in range(2))
+    same_episodes(one, again)
+    assert not np.array_equal(one.training_returns[0], one.training_returns[1])
+
+
+def test_evaluating_changes_nothing_in_training() -> None:
+    one = PerQLearning(3).fit(Chancy(), 10)
+    other = PerQLearning(3).fit(Chancy(), 10, evaluate=False)
+    np.testing.assert_array_equal(one.q, other.q)
+    np.testing.assert_array_equal(one.training_returns, other.training_returns)
+    assert other.greedy_returns.shape == (1, 0)
+    stochastic = random_mdp()
+    one, other = (QLearning().fit(stochastic, 20, evaluate=evaluate) for evaluate in (True, False))
+    np.testing.assert_array_equal(one.q, other.q)
+
+
+def test_truncation_is_no_end() -> None:
+    # One step in a corridor that goes on: the value beyond the limit counts.
+    mdp = TabularMDP(np.array([[1], [0]]), np.ones((2, 1)), 0.5, initial=0)
+    for loop in ("compiled", "python"):
+        learner = QLearning(alpha=1.0, gamma=0.5, initial_value=4.0, step_limit=1)
+        result = learner.fit(mdp, 1, loop=loop)
+        assert result.steps[0, 0] == 1
+        assert result.q[0, 0, 0, 0] == 1.0 + 0.5 * 4.0
+
+
+def test_an_infinite_reward_is_refused() -> None:
+    class Broken(Chancy):
+        def step(self, action: Any) -> Any:
+            return 0, float("nan"), False, False, {}
+
+    with pytest.raises(ValueError, match="env must give finite rewards, not nan"):
+        QLearning().fit(Broken(), 1)
