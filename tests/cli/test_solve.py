@@ -245,3 +245,24 @@ def test_names_of_folders_are_safe(tmp_path: Path) -> None:
         "solve-a-b-c.txt",
         "solve-holdfast.envs-holdfast-Open-v0",
     ]
+
+
+def test_arguments_of_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    slippery = numbers(["cliff", "--k-max", "1", "--env-kwargs", "slip=0.2"], capsys)
+    mdp = make_env("cliff", slip=0.2).unwrapped.tabular_mdp(0.99)  # type: ignore[attr-defined]
+    assert slippery["start_values"][0] == pytest.approx(k_values(mdp, 1)[0, 0])
+    assert slippery["shortest_best_path"] is None
+    lakes = [["frozen-lake", "--k-max", "16", "--env-kwargs", f"seed={seed}"] for seed in range(4)]
+    assert len({numbers(lake, capsys)["fewest_decisions"] for lake in lakes}) > 1
+    assert main(["solve", "cliff", "--env-kwargs", "slip=2"]) == 2
+    assert "slip must be a number in [0, 1], not 2" in capsys.readouterr().err
+    assert main(["solve", "cliff", "--env-kwargs", "slop=1"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_cliff_walking_is_drawn_as_the_grid_it_is() -> None:
+    figure, expected = figure_of("CliffWalking-v1", 2)
+    first = panels(figure)[0]
+    assert first.shape == (4, 12)
+    assert first[3, 0] == pytest.approx(expected[36, 0])
+    assert np.ma.getmaskarray(first)[3, 11]

@@ -32,6 +32,10 @@ examples:
   holdfast solve cliff --k-max 8
   holdfast solve my_map.txt --k-max 4 --gamma 0.95 -o results/my_map
   holdfast solve FrozenLake-v1 --k-max 4 --json
+  holdfast solve zigzag --env-kwargs slip=0.1 -o results/slippery
+
+values.npz holds q (S,A,K), k_values (S,K), start_values (K,), terminal (S,),
+gamma, environment and version; read it with numpy.load.
 """
 
 
@@ -55,6 +59,14 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument(
         "--gamma", type=float, default=0.99, metavar="G", help="discount factor in [0, 1] (default: 0.99)"
+    )
+    parser.add_argument(
+        "--env-kwargs",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="arguments of the environment, such as slip=0.2 step_reward=-0.01 border=deadly for a grid, "
+        "or seed=3 for another frozen lake",
     )
     parser.add_argument(
         "-o",
@@ -87,6 +99,7 @@ class _Solution(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Solve, print, write."""
+    from holdfast.cli.values import keyword_arguments
     from holdfast.core.checks import check_discount, check_integer
     from holdfast.envs import make_env
     from holdfast.mdp import TabularMDP
@@ -95,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_discount(arguments.gamma)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        env = make_env(arguments.environment)
+        env = make_env(arguments.environment, **keyword_arguments("--env-kwargs", arguments.env_kwargs))
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         sys.stderr.write(f"holdfast solve: warning: {sentence}\n")
     mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
@@ -188,6 +201,7 @@ def _as_json(solution: _Solution, written: list[Path]) -> dict[str, Any]:
 def _write(solution: _Solution, env: Any, out: Path) -> list[Path]:
     import numpy as np
 
+    from holdfast import __version__
     from holdfast.draw import save_figure
     from holdfast.files import replace_file
 
@@ -199,6 +213,8 @@ def _write(solution: _Solution, env: Any, out: Path) -> list[Path]:
             file,
             q=solution.q,
             k_values=solution.q.max(axis=1),
+            environment=solution.name,
+            version=__version__,
             gamma=solution.mdp.gamma,
             terminal=solution.mdp.terminal,
             start_values=solution.start_values,
@@ -215,21 +231,21 @@ def _figure(solution: _Solution, env: Any) -> Figure:
     from holdfast.draw import draw_state_values, draw_value_maps
 
     k_values = solution.q.max(axis=1)
-    layout = _layout(env)
+    layout = _layout(env, solution.mdp.terminal)
     title = f"{solution.name.replace('$', ' ')}: $V^*_k$, the first action held for $k$ steps"
     if layout is None:
-        return draw_state_values(k_values, title=title)
+        return draw_state_values(k_values, title=title, label="$V^*_k(s)$")
     k_max = k_values.shape[1]
     shown = np.unique(np.linspace(1, k_max, min(k_max, _MOST_PANELS)).round().astype(int))
     maps = k_values[: int(np.prod(layout.shape)), persistence_index(shown)].T.reshape(-1, *layout.shape)
-    figure = draw_value_maps(maps, layout, title=title)
+    figure = draw_value_maps(maps, layout, title=title, label="$V^*_k(s)$")
     if len(shown) < k_max:
         for axes, index in zip(figure.axes, persistence_index(shown), strict=False):
             axes.set_title(f"$k={duration_at(index)}$")
     return figure
 
 
-def _layout(env: Any) -> CellLayout | None:
+def _layout(env: Any, terminal: NDArray[np.bool_]) -> CellLayout | None:
     """The grid that an environment is laid out on, if it is one."""
     import numpy as np
 
@@ -247,6 +263,11 @@ def _layout(env: Any) -> CellLayout | None:
             goals=letters == b"G",
             holes=letters == b"H",
         )
+    shape = getattr(world, "shape", None)
+    if isinstance(shape, tuple) and len(shape) == 2 and np.prod(shape) == env.observation_space.n:
+        mdp_ends = np.zeros(shape, dtype=np.bool_)
+        mdp_ends.ravel()[np.flatnonzero(terminal[: mdp_ends.size])] = True
+        return CellLayout(shape=shape, start=None, goals=mdp_ends, holes=np.zeros(shape, dtype=np.bool_))
     return None
 
 

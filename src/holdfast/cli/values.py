@@ -1,0 +1,32 @@
+"""Values that a user types: NAME=VALUE pairs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["keyword_arguments"]
+
+
+def keyword_arguments(option: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """The dictionary that NAME=VALUE pairs describe.
+
+    A value is a Python literal (a number, True, None, a list), or else the text itself.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"{option} must be pairs NAME=VALUE, not {pair!r}")
+        if name in found:
+            raise ValueError(f"{option} must name {name!r} once")
+        found[name] = _literal(text)
+    return found
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
