@@ -28,8 +28,7 @@ endef
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
-	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
-	    printf '  %-14s%s\n' "$$name" "$$text"; done
+	@awk -F ':.* ## ' '/^[a-z-]+:.* ## / { printf "  %-14s%s\n", $$1, $$2 }' Makefile
 
 demo: $(INSTALLED) ## solve three grids exactly and draw them into demo/
 	@for grid in $(GRIDS); do $(BIN)/holdfast solve $$grid --k-max 8 -o demo/$$grid || exit; done
@@ -62,7 +61,7 @@ constraints: ## find the newest versions of everything and pin them in constrain
 
 clean: ## remove .venv, caches and demo/ (runs/ and results/ stay)
 	@rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
-	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find $(wildcard src tests benchmarks examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(require-python)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import platform
 import sys
 import time
@@ -57,4 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     use_one_thread()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that lacks a letter shows a question mark for it.
+        sys.stdout.reconfigure(errors="replace")
     sys.exit(main())

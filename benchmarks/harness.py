@@ -161,7 +161,10 @@ def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:
 
 
 def peak_bytes(case: Callable[[], object]) -> int:
-    """Most memory that Python and NumPy held at once on behalf of one call, its result included."""
+    """Most memory that Python and NumPy held at once on behalf of one call, its result included.
+
+    What a compiled library takes for itself, such as SciPy's sparse factorisation, is not seen.
+    """
     gc.collect()
     tracemalloc.start()
     try:
@@ -215,8 +218,9 @@ def _three_digits(number: float) -> str:
 
 def _calls_lasting(case: Callable[[], object], shortest: float) -> int:
     """How many calls take at least ``shortest`` seconds; the trials are the burn-in."""
-    case()
     calls = 1
+    if _seconds_per_call(case, calls) > 50 * shortest:
+        return calls  # not even a cold start makes that of a case that is too short
     while (lasted := _seconds_per_call(case, calls) * calls) < shortest:
         calls = max(calls + 1, min(10 * calls, math.ceil(1.2 * calls * shortest / max(lasted, 1e-9))))
     return calls

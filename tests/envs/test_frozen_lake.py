@@ -1,10 +1,8 @@
 from typing import Any
 
 import gymnasium
-import gymnasium.utils.env_checker
 import numpy as np
 import pytest
-from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 from holdfast.envs import FrozenLake16, random_map
 
@@ -74,9 +72,3 @@ def test_the_environment_takes_what_grids_take() -> None:
     assert isinstance(env, FrozenLake16)
     assert (env.slip, env.step_limit, env.map) == (0.1, 7, random_map(seed=2))
     assert (env.goal_reward, env.hole_reward, env.step_reward, env.border) == (1.0, -1.0, 0.0, "block")
-
-
-def test_both_checkers_are_content() -> None:
-    env = gymnasium.make("holdfast/FrozenLake16-v0", seed=2)
-    gymnasium.utils.env_checker.check_env(env.unwrapped)
-    sb3_check_env(env.unwrapped)

@@ -1,7 +1,9 @@
 import dataclasses
 import pickle
+import tracemalloc
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra
 
-from holdfast.envs import GridMap
+from holdfast.envs import GridMap, GridWorld
+from holdfast.envs.grid_map import _LARGEST_FILE, connected_cells
 from holdfast.envs.maps import BRIDGE, CLIFF, OPEN, SYNC_GRID, ZIGZAG
 
 SMALL = "S.#\n..G"
@@ -110,6 +113,33 @@ def test_no_rows_and_no_text() -> None:
         GridMap.parse(b"SG")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ("S..G", "rows must be one text for each row, not the single text 'S..G': use GridMap.parse"),
+        ((1, 2), "rows must be one text for each row, but row 0 (counted from 0) is 1"),
+        (("SG", None), "rows must be one text for each row, but row 1 (counted from 0) is None"),
+        (b"SG", "rows must be one text for each row, but row 0 (counted from 0) is 83"),
+        (5, "rows must be one text for each row, not 5"),
+        (None, "rows must be one text for each row, not None"),
+    ],
+)
+def test_rows_that_are_no_texts_get_one_sentence(rows: Any, sentence: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        GridMap(rows)
+    assert str(caught.value) == sentence
+
+
+def test_rows_may_come_in_any_sequence() -> None:
+    assert GridMap(["S.", ".G"]) == GridMap(row for row in ("S.", ".G")) == GridMap(("S.", ".G"))  # type: ignore[arg-type]
+
+
+def test_connected_cells_are_those_of_the_starts_region() -> None:
+    walkable = np.array([[1, 1, 0, 1], [0, 1, 0, 1], [1, 0, 0, 1]], dtype=bool)
+    assert np.flatnonzero(connected_cells(walkable, start=5)).tolist() == [0, 1, 5]
+    assert np.flatnonzero(connected_cells(walkable, start=3)).tolist() == [3, 7, 11]
+
+
 def test_a_goal_behind_holes_warns() -> None:
     with pytest.warns(
         UserWarning, match=r"^the goal in row 0, column 2 .* cannot be reached from the start: [^.]*$"
@@ -164,6 +194,21 @@ def test_an_endless_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     path.write_text("S...\n...G")
     with pytest.raises(ValueError, match=r"is too large: a map may have 5 bytes$"):
         GridMap.read(path)
+
+
+@pytest.mark.parametrize(("slip", "gigabytes"), [(0.0, 1.0), (0.2, 4.0)])
+def test_the_largest_map_has_a_model_of_the_size_that_is_said(slip: float, gigabytes: float) -> None:
+    side = 150
+    text = "S" + ("." * side + "\n") * side
+    text = text.replace("S.", "S", 1)[: -len(".\n")] + "G"
+    tracemalloc.start()
+    try:
+        model = GridWorld(text, slip=slip).tabular_mdp()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert model.n_states == side**2
+    assert peak / side**2 * _LARGEST_FILE < 1.5 * gigabytes * 1e9
 
 
 @st.composite

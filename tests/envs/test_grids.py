@@ -1,3 +1,5 @@
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,48 @@ def test_an_episode_cannot_begin_where_it_ends(state: int) -> None:
     env = GridWorld(SMALL, border="deadly")
     with pytest.raises(ValueError, match=r'^options\["state"\] must be a state that is not terminal, not'):
         env.reset(options={"state": state})
+
+
+@pytest.mark.parametrize("options", [{"state": 99}, {"state": 2}, {"state": "there"}, {"state": -1}])
+def test_a_refused_reset_changes_nothing(options: dict[str, Any]) -> None:
+    env, other = (GridWorld(SMALL, slip=0.5, step_limit=3, render_mode="ansi") for _ in range(2))
+    for walker in (env, other):
+        walker.reset(seed=3, options={"state": 3})
+        walker.step(RIGHT)
+    with pytest.raises((ValueError, TypeError), match=r'^options\["state"\] must be'):
+        env.reset(seed=8, options=options)
+    assert (env.state, env.render()) == (other.state, other.render())
+    assert env.np_random.bit_generator.state == other.np_random.bit_generator.state
+    assert [env.step(LEFT) for _ in range(2)] == [other.step(LEFT) for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("map", GridMap.parse("SG")),
+        ("goal_reward", 5.0),
+        ("hole_reward", 5.0),
+        ("step_reward", 5.0),
+        ("border", "deadly"),
+        ("border_reward", 5.0),
+        ("slip", 0.5),
+        ("step_limit", None),
+    ],
+)
+def test_map_and_rules_can_be_read_and_not_set(name: str, value: Any) -> None:
+    env = GridWorld(SMALL)
+    before = getattr(env, name)
+    with pytest.raises(AttributeError):
+        setattr(env, name, value)
+    assert getattr(env, name) == before != value
+    assert getattr(GridWorld(**{"map": SMALL, name: value}), name) == value
+
+
+def test_an_environment_survives_copying_and_pickling() -> None:
+    env = GridWorld(SMALL, slip=0.1, goal_reward=3.0)
+    env.reset(seed=1, options={"state": 3})
+    for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert (twin.map, twin.slip, twin.goal_reward, twin.state) == (env.map, 0.1, 3.0, 3)
 
 
 def test_a_map_may_be_a_text_a_map_or_a_file(tmp_path: Path) -> None:

@@ -91,6 +91,50 @@ def test_gymnasiums_own_errors_become_a_sentence(monkeypatch: pytest.MonkeyPatch
         assert sentence_of(spec.id) == f"environment '{spec.id}' {sentence}"
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (
+            "CartPole-v0",
+            "the environment CartPole-v0 is out of date; you should consider upgrading to version `v1`",
+        ),
+        (
+            "CartPole",
+            "using the latest versioned environment `CartPole-v1` "
+            "instead of the unversioned environment `CartPole`",
+        ),
+    ],
+)
+def test_gymnasiums_warnings_become_a_sentence(name: str, sentence: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make_env(name)
+    assert [(warning.category, str(warning.message)) for warning in caught] == [(UserWarning, sentence)]
+    assert caught[0].filename == __file__
+    with pytest.raises(UserWarning, match="CartPole"):  # where warnings are errors
+        make_env(name)
+
+
+def test_other_warnings_pass_as_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "stranded.txt").write_text("S#G")
+    with pytest.warns(UserWarning, match=r"^the goal in row 0, column 2 .* cannot be reached"):
+        make_env(tmp_path / "stranded.txt")
+
+    def odd(**_: Any) -> gymnasium.Env[Any, Any]:
+        warnings.warn("an \x1b[1modd\x1b[0m thing. Really.", FutureWarning, stacklevel=1)
+        return GridWorld("SG")
+
+    spec = gymnasium.envs.registration.EnvSpec("probe/odd-v0", odd)
+    monkeypatch.setitem(gymnasium.registry, spec.id, spec)
+    with pytest.warns(FutureWarning) as caught:
+        make_env(spec.id)
+    assert [str(warning.message) for warning in caught] == ["an \x1b[1modd\x1b[0m thing. Really."]
+    with warnings.catch_warnings(record=True) as silent:
+        warnings.simplefilter("ignore")
+        make_env(spec.id)
+    assert silent == []
+
+
 def test_module_names_are_checked() -> None:
     assert "No module named 'holdfast_no_such'" in sentence_of("holdfast_no_such:Foo-v0")
     for name in ("a:b:c", ":x", "x:"):

@@ -4,10 +4,13 @@ import sys
 from typing import Any
 
 import gymnasium
+import gymnasium.utils.env_checker
 import pytest
+from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import holdfast.envs.registration
 from holdfast.envs import SHORT_NAMES, GridWorld, register_environments
+from holdfast.envs.registration import GRID_ID
 
 IDS = [f"holdfast/{name}-v0" for name in ("Cliff", "Bridge", "ZigZag", "Open", "SyncGrid", "FrozenLake16")]
 
@@ -19,6 +22,15 @@ def test_every_id_makes_its_environment(name: str) -> None:
     assert env.spec.max_episode_steps is None
     assert env.unwrapped.step_limit == 100
     assert gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()).id == name
+
+
+@pytest.mark.parametrize("name", sorted(name for name in gymnasium.registry if name.startswith("holdfast/")))
+@pytest.mark.parametrize("render_mode", [None, "rgb_array", "ansi"])
+def test_both_checkers_are_content_with_every_id(name: str, render_mode: str | None) -> None:
+    arguments = {"map": "S.#\n..G"} if name == GRID_ID else {}
+    env = gymnasium.make(name, render_mode=render_mode, **arguments)
+    gymnasium.utils.env_checker.check_env(env.unwrapped)
+    sb3_check_env(env.unwrapped, skip_render_check=False)
 
 
 def test_arguments_reach_the_environment() -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from holdfast.core.checks import check_integer, check_probability
-from holdfast.envs.grid_map import FREE, GOAL, HOLE, START, GridMap
+from holdfast.envs.grid_map import FREE, GOAL, HOLE, START, GridMap, connected_cells
 from holdfast.envs.grids import GridWorld
 
 __all__ = ["FrozenLake16", "random_map"]
@@ -36,7 +35,7 @@ def random_map(size: int = 16, frozen: float = 0.85, seed: int = 0) -> GridMap:
     for _ in range(_TRIES):
         ice = random.random((size, size)) < frozen
         ice[0, 0] = ice[-1, -1] = True
-        if _is_solvable(ice):
+        if connected_cells(ice, start=0)[-1, -1]:
             return _as_map(ice)
     raise ValueError(
         f"frozen must be larger for maps of size {size}: with {frozen:g} none of {_TRIES} maps could be solved"
@@ -54,11 +53,6 @@ class FrozenLake16(GridWorld):
 
     def __init__(self, seed: int = 0, *, frozen: float = 0.85, **options: Any) -> None:
         super().__init__(random_map(16, frozen, seed), **options)
-
-
-def _is_solvable(ice: NDArray[np.bool_]) -> bool:
-    region, _ = ndimage.label(ice)
-    return bool(region[0, 0] == region[-1, -1])
 
 
 def _as_map(ice: NDArray[np.bool_]) -> GridMap:

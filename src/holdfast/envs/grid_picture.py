@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.envs.grid_map import GridMap
+from holdfast.envs.grid_rules import ACTION_NAMES
 
-__all__ = ["ACTION_NAMES", "cell_pixels", "grid_pixels", "grid_text", "margin_pixels"]
+__all__ = ["cell_pixels", "grid_pixels", "grid_text", "margin_pixels"]
 
-ACTION_NAMES = ("left", "down", "right", "up")
-
-# Colours that stay apart for colour-blind eyes (Okabe and Ito), the free cells nearly white.
+# Colours that stay apart for colour-blind eyes (Okabe and Ito), the free cells nearly white. The cells' are those
+# of holdfast.draw, written twice: envs and draw may not import each other, and colours are no object of core.
 _FREE = (247, 247, 244)
 _LINE = (205, 207, 204)
 _START = (86, 180, 233)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from holdfast.core.checks import check_choice, check_integer, check_probability, check_real
+from holdfast.core.checks import check_choice, check_integer
 from holdfast.envs.grid_map import GridMap
-from holdfast.envs.grid_picture import ACTION_NAMES, grid_pixels, grid_text
+from holdfast.envs.grid_picture import grid_pixels, grid_text
+from holdfast.envs.grid_rules import ACTION_NAMES, GridRules
 from holdfast.mdp import TabularMDP
 
 __all__ = ["GridWorld"]
@@ -31,6 +32,8 @@ class GridWorld(gymnasium.Env[Any, Any]):
 
     The reward of a step is that of what it enters, one of the four below and never a sum of two. An episode that
     ends within the step limit is terminated; the limit truncates the others.
+
+    The map and the rules can be read from the environment but not set: other rules are another environment.
 
     Args:
         map: A ``GridMap``, its ASCII text, or the path of its file as an ``os.PathLike`` such as ``pathlib.Path``.
@@ -60,14 +63,16 @@ class GridWorld(gymnasium.Env[Any, Any]):
         step_limit: int | None = 100,
         render_mode: str | None = None,
     ) -> None:
-        self.map = _as_map(map)
-        self.goal_reward = check_real("goal_reward", goal_reward)
-        self.hole_reward = check_real("hole_reward", hole_reward)
-        self.step_reward = check_real("step_reward", step_reward)
-        self.border = check_choice("border", border, ("block", "deadly"))
-        self.border_reward = check_real("border_reward", border_reward)
-        self.slip = check_probability("slip", slip)
-        self.step_limit = None if step_limit is None else check_integer("step_limit", step_limit)
+        self._map = _as_map(map)
+        self._rules = GridRules(
+            goal_reward=goal_reward,
+            hole_reward=hole_reward,
+            step_reward=step_reward,
+            border=border,
+            border_reward=border_reward,
+            slip=slip,
+            step_limit=step_limit,
+        )
         if render_mode is not None:
             check_choice("render_mode", render_mode, tuple(self.metadata["render_modes"]))
         self.render_mode = render_mode
@@ -90,6 +95,46 @@ class GridWorld(gymnasium.Env[Any, Any]):
         """Where the agent is now."""
         return self._state
 
+    @property
+    def map(self) -> GridMap:
+        """The map."""
+        return self._map
+
+    @property
+    def goal_reward(self) -> float:
+        """Reward of entering a goal."""
+        return self._rules.goal_reward
+
+    @property
+    def hole_reward(self) -> float:
+        """Reward of falling into a hole."""
+        return self._rules.hole_reward
+
+    @property
+    def step_reward(self) -> float:
+        """Reward of any other step."""
+        return self._rules.step_reward
+
+    @property
+    def border(self) -> str:
+        """``"block"`` or ``"deadly"``."""
+        return self._rules.border
+
+    @property
+    def border_reward(self) -> float:
+        """Reward of leaving the map over a deadly border."""
+        return self._rules.border_reward
+
+    @property
+    def slip(self) -> float:
+        """Probability that a step goes to one of the two sides instead."""
+        return self._rules.slip
+
+    @property
+    def step_limit(self) -> int | None:
+        """Steps after which an episode is truncated; None for no limit."""
+        return self._rules.step_limit
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
@@ -102,10 +147,11 @@ class GridWorld(gymnasium.Env[Any, Any]):
         Returns:
             The state, and an empty info.
         """
-        super().reset(seed=seed)
-        self._state = self.map.start
+        begin = self.map.start
         if options is not None and "state" in options:
-            self._state = self._check_begin(options["state"])
+            begin = self._check_begin(options["state"])
+        super().reset(seed=seed)
+        self._state = begin
         self._steps = 0
         self._needs_reset = False
         self._last_action = None
@@ -149,7 +195,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
             return None
         if self.render_mode == "ansi":
             return grid_text(self.map, self._state, self._last_action)
-        return grid_pixels(self.map, self._state, deadly_border=self.border == "deadly")
+        return grid_pixels(self.map, self._state, deadly_border=self._rules.deadly_border)
 
     def tabular_mdp(self, gamma: float = 0.99) -> TabularMDP:
         """The environment without its step limit, as an exact model.
@@ -187,7 +233,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
                         float(self._rewards[state, direction]),
                         bool(self._terminal[self._next_states[state, direction]]),
                     )
-                    for probability, direction in self._outcomes(action)
+                    for probability, direction in self._rules.outcomes(action)
                 ]
                 for action in range(_N_ACTIONS)
             }
@@ -203,12 +249,12 @@ class GridWorld(gymnasium.Env[Any, Any]):
 
     def _terminal_states(self) -> NDArray[np.bool_]:
         cells = (self.map.goals | self.map.holes).ravel()
-        return np.append(cells, True) if self.border == "deadly" else cells
+        return np.append(cells, True) if self._rules.deadly_border else cells
 
     def _intended_states(self) -> NDArray[np.int64]:
         """Where each step leads from each state if it does not slip, (S, A)."""
         cells = np.arange(self.map.n_cells, dtype=np.int64).reshape(self.map.shape)
-        if self.border == "deadly":
+        if self._rules.deadly_border:
             framed = np.pad(cells, 1, constant_values=self.map.n_cells)
         else:
             framed = np.pad(cells, 1, mode="edge")
@@ -223,23 +269,14 @@ class GridWorld(gymnasium.Env[Any, Any]):
         rewards = np.full(len(self._terminal), self.step_reward)
         rewards[: self.map.n_cells][self.map.goals.ravel()] = self.goal_reward
         rewards[: self.map.n_cells][self.map.holes.ravel()] = self.hole_reward
-        if self.border == "deadly":
+        if self._rules.deadly_border:
             rewards[self.map.n_cells] = self.border_reward
         return rewards
-
-    def _outcomes(self, action: int) -> list[tuple[float, int]]:
-        """The directions a step may take, each with its probability."""
-        outcomes = [
-            (self.slip / 2, (action - 1) % _N_ACTIONS),
-            (1.0 - self.slip, action),
-            (self.slip / 2, (action + 1) % _N_ACTIONS),
-        ]
-        return [outcome for outcome in outcomes if outcome[0] > 0.0]
 
     def _transition_matrix(self, action: int) -> sparse.csr_array:
         """Probabilities (S, S) of where ``action`` leads; steps that lead to the same state are added up."""
         n_states = len(self._terminal)
-        outcomes = self._outcomes(action)
+        outcomes = self._rules.outcomes(action)
         probabilities = np.repeat([probability for probability, _ in outcomes], n_states)
         origins = np.tile(np.arange(n_states), len(outcomes))
         targets = np.concatenate([self._next_states[:, direction] for _, direction in outcomes])

@@ -18,6 +18,9 @@ __all__ = ["make_env"]
 
 _MAP_SUFFIXES = (".txt", ".map")
 
+_LOGGED = r"\x1b\[\d+mWARN: "
+"""How the warnings of Gymnasium's logger begin: in colour."""
+
 
 def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, Any]:
     """Make the environment called ``name``.
@@ -26,10 +29,28 @@ def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, 
         name: A Gymnasium id, a short name such as ``"cliff"``, or the path of a file with a map.
         kwargs: Arguments of the environment.
 
+    What Gymnasium warns of, such as an outdated version, becomes a ``UserWarning`` of one plain sentence.
+
     Raises:
         ValueError: There is no such environment or it cannot be made; the message is one sentence.
         TypeError: An argument is of the wrong kind or has the wrong name.
     """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", message=_LOGGED)
+        env = _find(name, kwargs)
+    for warning in caught:
+        text = str(warning.message)
+        if re.match(_LOGGED, text):
+            sentence = re.sub(r"^WARN: (.)", lambda begin: begin[1].lower(), _one_sentence(text))
+            warnings.warn(sentence, UserWarning, stacklevel=2)
+        else:
+            warnings.showwarning(
+                warning.message, warning.category, warning.filename, warning.lineno, warning.file, warning.line
+            )
+    return env
+
+
+def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     if isinstance(name, os.PathLike):
         return _make_grid(Path(name), kwargs)
     if not isinstance(name, str):
@@ -43,10 +64,7 @@ def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, 
         return _make_grid(Path(name), kwargs)
     if ":" in name and not re.fullmatch(r"[\w.]+:[^:]+", name):
         raise ValueError(f"name must have the form 'module:id' where it has a colon, not {name!r}")
-    with warnings.catch_warnings():
-        # An outdated version that is gone gets a sentence of its own, below.
-        warnings.filterwarnings("ignore", message=".*out of date", category=DeprecationWarning)
-        return _make(name, name, kwargs)
+    return _make(name, name, kwargs)
 
 
 def _is_map_path(name: str) -> bool:
@@ -102,6 +120,6 @@ def _unknown(name: str, error: Exception) -> str:
     return message
 
 
-def _one_sentence(error: BaseException) -> str:
-    words = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
+def _one_sentence(message: BaseException | str) -> str:
+    words = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(message)).split())
     return re.sub(r"[.!] +([A-Z])(?=[a-z]* )", lambda end: f"; {end[1].lower()}", words).rstrip(". ")
