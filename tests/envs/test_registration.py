@@ -66,3 +66,18 @@ def test_importing_the_package_registers() -> None:
 def test_short_names_lead_to_registered_ids() -> None:
     assert set(SHORT_NAMES.values()) == set(IDS)
     assert {"cliff", "bridge", "zigzag", "open", "sync-grid", "syncgrid", "frozen-lake"} <= set(SHORT_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "limit"),
+    [({}, 100), ({"max_episode_steps": 7}, 7), ({"step_limit": 130}, 130), ({"step_limit": 5}, 5)],
+)
+def test_the_shorter_limit_holds(arguments: dict[str, int], limit: int) -> None:
+    env = gymnasium.make("holdfast/Open-v0", **arguments)
+    env.reset(seed=0)
+    steps, truncated = 0, False
+    while not truncated:
+        _, _, terminated, truncated, _ = env.step(0)
+        assert not terminated
+        steps += 1
+    assert steps == limit

@@ -133,13 +133,13 @@ def option_expectation(mdp: TabularMDP, psi: ArrayLike) -> Operator:
 def held_returns(mdp: TabularMDP, values: ArrayLike, k_max: int) -> Floats:
     """r_k + γ^k Σ P_k V for k = 1..k_max: hold an action for k steps, then be worth V; (S,) → (S,A,K)."""
     values = _live(mdp, _checked(values, (mdp.n_states,)))
-    result = np.empty(_option_shape(mdp, k_max))
-    held = mdp.reward + mdp.gamma * mdp.kernel.expect(values)
-    result[:, :, 0] = held
+    n_states, n_actions, k_max = _option_shape(mdp, k_max)
+    # Filled one k after another and turned round at the end: writing into the last axis is slow for many states.
+    by_k = np.empty((k_max, n_states, n_actions))
+    by_k[0] = mdp.reward + mdp.gamma * mdp.kernel.expect(values)
     for index in range(1, k_max):
-        held = _hold_one_step(mdp, held)
-        result[:, :, index] = held
-    return result
+        by_k[index] = _hold_one_step(mdp, by_k[index - 1])
+    return np.ascontiguousarray(np.moveaxis(by_k, 0, -1))
 
 
 def _hold_one_step(mdp: TabularMDP, f: Floats) -> Floats:

@@ -120,15 +120,20 @@ def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_00
     """
     start = np.zeros((mdp.n_states, mdp.n_actions))
     sweep = bellman_optimality(mdp)
-    solvable = mdp.gamma < 1.0 and mdp.n_states <= LARGEST_EXACT_EVALUATION[type(mdp.kernel)]
-    limit = min(max_iterations, WARM_UP_SWEEPS) if solvable else max_iterations
-    try:
-        q = fixed_point(sweep, start, modulus=mdp.gamma, tolerance=tolerance, max_iterations=limit).value
-    except NoConvergenceError as unfinished:
-        if not solvable:
-            raise
-        q = unfinished.value
-    return _improve_policy(mdp, q, max_iterations) if solvable else q
+    if mdp.gamma < 1.0 and mdp.n_states <= LARGEST_EXACT_EVALUATION[type(mdp.kernel)]:
+        return _improve_policy(mdp, _settled(sweep, start, min(max_iterations, WARM_UP_SWEEPS)), max_iterations)
+    return fixed_point(sweep, start, modulus=mdp.gamma, tolerance=tolerance, max_iterations=max_iterations).value
+
+
+def _settled(sweep: Operator, q: NDArray[np.float64], max_sweeps: int) -> NDArray[np.float64]:
+    """Sweep until no value changes by more than a small part of itself, however small it is, or long enough."""
+    for _ in range(max_sweeps):
+        following = sweep(q)
+        changes = np.abs(following - q) > 1e-9 * np.abs(following)
+        q = following
+        if not changes.any():
+            break
+    return q
 
 
 def _improve_policy(mdp: TabularMDP, q: NDArray[np.float64], max_iterations: int) -> NDArray[np.float64]:
