@@ -21,6 +21,7 @@ PUBLIC = [
     "OptionClock",
     "OptionSpace",
     "PartialHistory",
+    "PerDQN",
     "PerQLearning",
     "QLearning",
     "TabularMDP",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.core import Decision, Option, OptionClock, OptionSpace, PartialHistory
+    from holdfast.deep import PerDQN
     from holdfast.envs import GridMap, GridWorld
     from holdfast.mdp import TabularMDP
     from holdfast.tabular import (
@@ -33,6 +34,7 @@ __all__ = [
     "OptionClock",
     "OptionSpace",
     "PartialHistory",
+    "PerDQN",
     "PerQLearning",
     "QLearning",
     "TabularMDP",
@@ -40,7 +42,7 @@ __all__ = [
     "__version__",
 ]
 
-_PACKAGES = ("core", "mdp", "envs", "tabular")
+_PACKAGES = ("core", "mdp", "envs", "tabular", "deep")
 
 
 def __getattr__(name: str) -> Any:

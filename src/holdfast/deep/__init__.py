@@ -1,0 +1,15 @@
+"""Deep agents that hold their actions, as Stable-Baselines3 algorithms."""
+
+from holdfast.deep.option_dqn import OptionDQN
+from holdfast.deep.per_dqn import PerDQN
+from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
+from holdfast.deep.replay import OptionReplayBuffer
+
+__all__ = [
+    "CnnPolicy",
+    "MlpPolicy",
+    "MultiInputPolicy",
+    "OptionDQN",
+    "OptionReplayBuffer",
+    "PerDQN",
+]

@@ -1,0 +1,243 @@
+"""Networks that value every persistence option: a shared trunk and K stacked heads.
+
+Head k values the options (·, k). The heads' weights are stacked, so that all heads on all rows, or each head on
+its own rows, are one batched product per layer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.preprocessing import is_image_space, preprocess_obs
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor, create_mlp
+from torch import nn
+from torch.nn import functional as F  # noqa: N812 - torch's own name for it
+
+__all__ = ["ConvFeatures", "OptionQNetwork", "SpaceScaler", "StackedHeads", "StackedLinear"]
+
+
+class StackedLinear(nn.Module):
+    """K linear maps side by side, each initialised as ``nn.Linear`` is.
+
+    Args:
+        k_max: K.
+        in_features: Inputs of each.
+        out_features: Outputs of each.
+    """
+
+    def __init__(self, k_max: int, in_features: int, out_features: int) -> None:
+        super().__init__()
+        layers = [nn.Linear(in_features, out_features) for _ in range(k_max)]
+        self.weight = nn.Parameter(th.stack([layer.weight.detach() for layer in layers]))
+        self.bias = nn.Parameter(th.stack([layer.bias.detach() for layer in layers]))
+
+    def forward(self, inputs: th.Tensor) -> th.Tensor:
+        """Map k on its own inputs: (K, B, in) → (K, B, out)."""
+        if len(self.weight) == 1:
+            # The plain product rounds as nn.Linear does, the batched one need not.
+            return F.linear(inputs[0], self.weight[0], self.bias[0]).unsqueeze(0)
+        return th.baddbmm(self.bias.unsqueeze(1), inputs, self.weight.transpose(1, 2))
+
+    def on_shared(self, inputs: th.Tensor) -> th.Tensor:
+        """All K maps on the same inputs: (B, in) → (K, B, out)."""
+        if len(self.weight) == 1:
+            return self.forward(inputs.unsqueeze(0))
+        k_max, out_features, _ = self.weight.shape
+        flat = F.linear(inputs, self.weight.flatten(0, 1), self.bias.flatten())
+        return flat.view(-1, k_max, out_features).transpose(0, 1)
+
+
+class StackedHeads(nn.Module):
+    """K small networks on one trunk, each with one output per action.
+
+    Args:
+        k_max: K.
+        in_features: Width of the trunk's output.
+        head_arch: Hidden units of each head's layers; may be empty.
+        n_actions: A.
+        activation_fn: Between the layers.
+        dueling: Whether a head adds up a state value and advantages of mean 0.
+    """
+
+    def __init__(
+        self,
+        k_max: int,
+        in_features: int,
+        head_arch: Sequence[int],
+        n_actions: int,
+        activation_fn: type[nn.Module],
+        dueling: bool = False,
+    ) -> None:
+        super().__init__()
+        sizes = [in_features, *head_arch, n_actions + dueling]
+        pairs = itertools.pairwise(sizes)
+        self.layers = nn.ModuleList(StackedLinear(k_max, size, following) for size, following in pairs)
+        self.activation = activation_fn()
+        self._is_relu = activation_fn is nn.ReLU
+        self.dueling = dueling
+
+    def forward(self, features: th.Tensor) -> th.Tensor:
+        """Head k on its own rows: (K, B, in) → (K, B, A)."""
+        return self._rest(self.layers[0].forward(features))
+
+    def on_shared(self, features: th.Tensor) -> th.Tensor:
+        """Every head on every row: (B, in) → (K, B, A)."""
+        return self._rest(self.layers[0].on_shared(features))  # type: ignore[operator]
+
+    def _rest(self, values: th.Tensor) -> th.Tensor:
+        for layer in self.layers[1:]:
+            values = layer.forward(values.relu_() if self._is_relu else self.activation(values))
+        if self.dueling:
+            state_value, advantages = values[..., :1], values[..., 1:]
+            values = state_value + advantages - advantages.mean(dim=-1, keepdim=True)
+        return values
+
+
+class SpaceScaler(nn.Module):
+    """Scales the dimensions of a Box that have finite bounds to [−1, 1]; leaves all others as they are."""
+
+    centre: th.Tensor
+    half_width: th.Tensor
+
+    def __init__(self, space: spaces.Box) -> None:
+        super().__init__()
+        low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+        bounded = (np.abs(low) < 1e30) & (np.abs(high) < 1e30) & (high > low)
+        low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+        centre, half_width = (high + low) / 2.0, (high - low) / 2.0
+        # Derived from the space, so not part of the saved weights.
+        self.register_buffer("centre", th.as_tensor(centre, dtype=th.float32), persistent=False)
+        self.register_buffer("half_width", th.as_tensor(half_width, dtype=th.float32), persistent=False)
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """(B, ...) → (B, ...)."""
+        return (observations - self.centre) / self.half_width
+
+
+class ConvFeatures(BaseFeaturesExtractor):
+    """The paper's three convolutions, flattened; the layers after them belong to the heads."""
+
+    def __init__(self, observation_space: spaces.Box, normalized_image: bool = False) -> None:
+        if not is_image_space(observation_space, check_channels=False, normalized_image=normalized_image):
+            raise ValueError(f"ConvFeatures needs image observations, not {observation_space}")
+        channels, height, width = observation_space.shape
+        if min(height, width) < 36:
+            raise ValueError(f"ConvFeatures needs images of at least 36x36 pixels, not {height}x{width}")
+        for kernel, stride in ((8, 4), (4, 2), (3, 1)):
+            height, width = (height - kernel) // stride + 1, (width - kernel) // stride + 1
+        super().__init__(observation_space, features_dim=64 * height * width)
+        self.layers = nn.Sequential(
+            nn.Conv2d(channels, 32, kernel_size=8, stride=4),
+            nn.ReLU(),
+            nn.Conv2d(32, 64, kernel_size=4, stride=2),
+            nn.ReLU(),
+            nn.Conv2d(64, 64, kernel_size=3, stride=1),
+            nn.ReLU(),
+            nn.Flatten(),
+        )
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """(B, C, H, W) → (B, features)."""
+        return self.layers(observations)
+
+
+class OptionQNetwork(BasePolicy):
+    """Q(s,a,k) for every option: features extractor, trunk, stacked heads.
+
+    With k_max = 1 and no head layers it is SB3's ``QNetwork``, drawn and rounded alike.
+
+    Args:
+        observation_space: Space of the observations.
+        action_space: Discrete.
+        features_extractor: SB3's.
+        features_dim: Its output's width.
+        net_arch: Hidden units of the trunk's layers.
+        activation_fn: Between the layers.
+        normalize_images: Divide images by 255.
+        k_max: K.
+        head_arch: Hidden units of each head's layers.
+        dueling: Dueling heads.
+        scale_to_space: Scale finite Box bounds to [−1, 1].
+    """
+
+    action_space: spaces.Discrete
+    features_extractor: BaseFeaturesExtractor
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        features_extractor: BaseFeaturesExtractor,
+        features_dim: int,
+        net_arch: list[int],
+        activation_fn: type[nn.Module] = nn.ReLU,
+        normalize_images: bool = True,
+        k_max: int = 1,
+        head_arch: Sequence[int] = (),
+        dueling: bool = False,
+        scale_to_space: bool = False,
+    ) -> None:
+        super().__init__(
+            observation_space,
+            action_space,
+            features_extractor=features_extractor,
+            normalize_images=normalize_images,
+        )
+        self.k_max = k_max
+        self.trunk = nn.Sequential(*create_mlp(features_dim, -1, net_arch, activation_fn))
+        width = net_arch[-1] if net_arch else features_dim
+        self.heads = StackedHeads(k_max, width, head_arch, int(action_space.n), activation_fn, dueling)
+        self.scalers = nn.ModuleDict(_scalers(observation_space) if scale_to_space else {})
+        self._trunk_layers = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
+        self._is_plain = (
+            isinstance(observation_space, spaces.Box)
+            and not is_image_space(observation_space)
+            and type(features_extractor) is FlattenExtractor
+            and activation_fn is nn.ReLU
+        )
+
+    def forward(self, obs: Any) -> th.Tensor:
+        """Values of every option: (B, A, K)."""
+        return self.heads.on_shared(self._trunk_features(obs)).permute(1, 2, 0)
+
+    def own_head_values(self, obs: Any) -> th.Tensor:
+        """Values (K, B, A) of K·B observations, laid out view by view: head k sees the rows of D_k only."""
+        features = self._trunk_features(obs)
+        return self.heads(features.view(self.k_max, -1, features.shape[-1]))
+
+    def _trunk_features(self, obs: Any) -> th.Tensor:
+        if self._is_plain:
+            return self._plain_trunk_features(obs)
+        inputs = preprocess_obs(obs, self.observation_space, normalize_images=self.normalize_images)
+        for key, scaler in self.scalers.items():
+            inputs = {**inputs, key: scaler(inputs[key])} if isinstance(inputs, dict) else scaler(inputs)
+        return self.trunk(self.features_extractor(inputs))
+
+    def _plain_trunk_features(self, obs: th.Tensor) -> th.Tensor:
+        """The same for vectors through linear layers and ReLUs, without the cost of calling modules."""
+        inputs = obs.float().flatten(1)
+        if "all" in self.scalers:
+            inputs = self.scalers["all"](inputs.view_as(obs)).flatten(1)
+        for layer in self._trunk_layers:
+            inputs = F.linear(inputs, layer.weight, layer.bias).relu_()
+        return inputs
+
+    def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
+        """The action of the best option, for SB3's sake."""
+        return self(observation).flatten(1).argmax(dim=1) // self.k_max
+
+
+def _scalers(space: spaces.Space[Any]) -> dict[str, nn.Module]:
+    """A scaler for each Box that is no image, by key; one called "all" for a plain space."""
+    parts = space.spaces if isinstance(space, spaces.Dict) else {"all": space}
+    return {
+        key: SpaceScaler(part)
+        for key, part in parts.items()
+        if isinstance(part, spaces.Box) and not is_image_space(part)
+    }

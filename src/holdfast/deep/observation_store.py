@@ -1,0 +1,154 @@
+"""Where a ring keeps its observations: rows that are written, read and compared by number.
+
+The ring's own rows come first (one per slot and environment); rows for observations that no slot holds, the last
+ones of episodes, come after them and are lent out one at a time. Another way of keeping observations, such as one
+frame per step for stacked images, only needs the methods of ``ObservationStore``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+__all__ = ["ArrayStore", "DictStore", "ObservationStore", "make_store"]
+
+Rows = NDArray[np.int64]
+
+
+class ObservationStore(Protocol):
+    """Rows of observations."""
+
+    def put(self, rows: Rows, observations: Any) -> None:
+        """Write one observation into each row."""
+        ...
+
+    def get(self, rows: Rows) -> Any:
+        """A copy of the observations in the rows, in the rows' shape."""
+        ...
+
+    def same(self, rows: Rows, observations: Any) -> NDArray[np.bool_]:
+        """Whether each row holds exactly that observation."""
+        ...
+
+    def lend(self) -> int:
+        """The number of a free row behind the ring's own."""
+        ...
+
+    def give_back(self, row: int) -> None:
+        """A lent row is free again."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+        ...
+
+
+class ArrayStore:
+    """Observations of one shape and type in one array, lent rows in a second one that grows.
+
+    Args:
+        n_rows: The ring's own rows.
+        shape: Shape of an observation.
+        dtype: Its type.
+    """
+
+    def __init__(self, n_rows: int, shape: tuple[int, ...], dtype: Any) -> None:
+        self.own = np.zeros((n_rows, *shape), dtype=dtype)
+        self.lent = np.zeros((0, *shape), dtype=dtype)
+        self.free: list[int] = []
+
+    def put(self, rows: Rows, observations: NDArray[Any]) -> None:
+        """Write one observation into each row."""
+        observations = np.asarray(observations).reshape(len(rows), *self.own.shape[1:])
+        own = rows < len(self.own)
+        if own.all():
+            self.own[rows] = observations
+        else:
+            self.own[rows[own]] = observations[own]
+            self.lent[rows[~own] - len(self.own)] = observations[~own]
+
+    def get(self, rows: Rows) -> NDArray[Any]:
+        """A copy of the observations in the rows."""
+        own = rows < len(self.own)
+        if own.all():
+            return self.own[rows]
+        result = self.own[np.where(own, rows, 0)]
+        result[~own] = self.lent[rows[~own] - len(self.own)]
+        return result
+
+    def same(self, rows: Rows, observations: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each row holds exactly that observation."""
+        observations = np.asarray(observations).reshape(len(rows), *self.own.shape[1:])
+        return np.equal(self.get(rows), observations).reshape(len(rows), -1).all(axis=1)
+
+    def lend(self) -> int:
+        """The number of a free row behind the ring's own."""
+        if not self.free:
+            count = len(self.lent)
+            more = max(64, count)
+            self.lent = np.concatenate([self.lent, np.zeros((more, *self.lent.shape[1:]), self.lent.dtype)])
+            self.free = list(range(count + more - 1, count - 1, -1))
+        return len(self.own) + self.free.pop()
+
+    def give_back(self, row: int) -> None:
+        """A lent row is free again."""
+        self.free.append(row - len(self.own))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+        return self.own.nbytes + self.lent.nbytes
+
+
+class DictStore:
+    """One ``ArrayStore`` per key, all with the same row numbers."""
+
+    def __init__(self, parts: dict[str, ArrayStore]) -> None:
+        self.parts = parts
+
+    def put(self, rows: Rows, observations: dict[str, NDArray[Any]]) -> None:
+        """Write one observation into each row."""
+        for key, part in self.parts.items():
+            part.put(rows, observations[key])
+
+    def get(self, rows: Rows) -> dict[str, NDArray[Any]]:
+        """A copy of the observations in the rows."""
+        return {key: part.get(rows) for key, part in self.parts.items()}
+
+    def same(self, rows: Rows, observations: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Whether each row holds exactly that observation."""
+        return np.logical_and.reduce([part.same(rows, observations[key]) for key, part in self.parts.items()])
+
+    def lend(self) -> int:
+        """The number of a free row behind the ring's own."""
+        # Every part lends, and they take back together, so that their numbers agree.
+        lent = [part.lend() for part in self.parts.values()]
+        return lent[0]
+
+    def give_back(self, row: int) -> None:
+        """A lent row is free again."""
+        for part in self.parts.values():
+            part.give_back(row)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+        return sum(part.nbytes for part in self.parts.values())
+
+
+def make_store(n_rows: int, space: spaces.Space[Any], shape: Any) -> ArrayStore | DictStore:
+    """A store for observations of ``space``; ``shape`` is SB3's shape of it (a dictionary for Dict spaces)."""
+    if isinstance(space, spaces.Dict):
+        return DictStore({key: ArrayStore(n_rows, shape[key], part.dtype) for key, part in space.spaces.items()})
+    return ArrayStore(n_rows, shape, space.dtype)
+
+
+def bytes_needed(n_rows: int, space: spaces.Space[Any], shape: Any) -> int:
+    """Memory of a store's own rows."""
+    if isinstance(space, spaces.Dict):
+        return sum(bytes_needed(n_rows, part, shape[key]) for key, part in space.spaces.items())
+    return n_rows * int(np.prod(shape)) * np.dtype(space.dtype).itemsize

@@ -1,0 +1,340 @@
+"""Policies over persistence options, in Stable-Baselines3's form.
+
+A policy keeps no hidden state: the option being held travels in ``predict``'s ``state``, as RecurrentPPO carries
+its LSTM state. Without it every call decides anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.torch_layers import (
+    BaseFeaturesExtractor,
+    CombinedExtractor,
+    FlattenExtractor,
+    NatureCNN,
+)
+from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.dqn.policies import DQNPolicy
+from torch import nn
+
+from holdfast.core.choice import Decision, best_option, few_decision_option
+from holdfast.core.clock import OptionClock, is_interrupted
+from holdfast.core.options import persistence_index
+from holdfast.deep.networks import OptionQNetwork
+
+__all__ = ["CnnPolicy", "Exploration", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
+
+
+class Exploration(NamedTuple):
+    """Options drawn at random for some of n environments that need one; read where ``mask`` holds."""
+
+    mask: NDArray[np.bool_]
+    actions: NDArray[np.int64]
+    durations: NDArray[np.int64]
+
+
+Explore = Callable[[int], Exploration]
+"""Given how many environments need an option, which of them explore, and how."""
+
+
+class OptionPolicy(DQNPolicy):
+    """Value network, target network and the rule that turns values into held actions.
+
+    Args:
+        observation_space: Space of the observations.
+        action_space: Discrete.
+        lr_schedule: Learning rate.
+        net_arch: Hidden units of the trunk; [64, 64] by default, none behind NatureCNN.
+        activation_fn: Between the layers.
+        features_extractor_class: SB3's.
+        features_extractor_kwargs: Its arguments.
+        normalize_images: Divide images by 255.
+        optimizer_class: Adam by default, then with torch's fused kernel.
+        optimizer_kwargs: Its arguments.
+        k_max: Largest persistence.
+        head_arch: Hidden units of each head.
+        dueling: Dueling heads.
+        normalize_observations: ``"space"`` scales finite Box bounds to [−1, 1].
+        decision_tolerance: Deterministic acting takes the longest hold of the best action whose value is within
+            this of the best.
+        interrupt_margin: Drop a greedy option when another is better by more than this; None never does.
+    """
+
+    q_net: OptionQNetwork  # type: ignore[assignment]
+    q_net_target: OptionQNetwork  # type: ignore[assignment]
+    action_space: spaces.Discrete
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        net_arch: list[int] | None = None,
+        activation_fn: type[nn.Module] = nn.ReLU,
+        features_extractor_class: type[BaseFeaturesExtractor] = FlattenExtractor,
+        features_extractor_kwargs: dict[str, Any] | None = None,
+        normalize_images: bool = True,
+        optimizer_class: type[th.optim.Optimizer] = th.optim.Adam,
+        optimizer_kwargs: dict[str, Any] | None = None,
+        *,
+        k_max: int = 1,
+        head_arch: Sequence[int] = (),
+        dueling: bool = False,
+        normalize_observations: str | None = None,
+        decision_tolerance: float = 0.0,
+        interrupt_margin: float | None = None,
+    ) -> None:
+        self.k_max = k_max
+        self.head_arch = list(head_arch)
+        self.dueling = dueling
+        self.normalize_observations = normalize_observations
+        self.decision_tolerance = decision_tolerance
+        self.interrupt_margin = interrupt_margin
+        if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
+            # SB3's own epsilon, and one kernel for all parameters.
+            optimizer_kwargs = {"eps": 1e-5, "fused": True}
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            net_arch,
+            activation_fn,
+            features_extractor_class,
+            features_extractor_kwargs,
+            normalize_images,
+            optimizer_class,
+            optimizer_kwargs,
+        )
+
+    def make_q_net(self) -> OptionQNetwork:  # type: ignore[override]
+        """One network, with a features extractor of its own."""
+        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
+        return OptionQNetwork(
+            **arguments,
+            k_max=self.k_max,
+            head_arch=self.head_arch,
+            dueling=self.dueling,
+            scale_to_space=self.normalize_observations == "space",
+        ).to(self.device)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            **super()._get_constructor_parameters(),
+            "k_max": self.k_max,
+            "head_arch": self.head_arch,
+            "dueling": self.dueling,
+            "normalize_observations": self.normalize_observations,
+            "decision_tolerance": self.decision_tolerance,
+            "interrupt_margin": self.interrupt_margin,
+        }
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        modules = list(self.q_net.modules())
+        plain = all(type(module).train is nn.Module.train for module in modules)
+        self._switched_modules = modules if plain else None
+
+    def set_training_mode(self, mode: bool) -> None:
+        """Put the network into training or evaluation mode."""
+        # SB3 asks for this twice per step, and walking the modules takes longer than acting does.
+        if self._switched_modules is None:
+            super().set_training_mode(mode)
+            return
+        for module in self._switched_modules:
+            module.__dict__["training"] = mode
+        self.__dict__["training"] = mode
+
+    # Deciding ----------------------------------------------------------------------------------------------
+
+    def option_values(self, observation: Any) -> NDArray[np.float32]:
+        """Q(s,·,·) of a batch of observations, as tensors: (n, A, K)."""
+        with th.no_grad():
+            return self.q_net(observation).cpu().numpy()
+
+    def decide(self, observation: Any) -> Decision:
+        """What to do and for how long, for loops that sleep while they hold.
+
+        Args:
+            observation: One observation, or a batch of them.
+        """
+        _refuse_reset_tuple(observation)
+        self.set_training_mode(False)
+        tensor, is_batch = self.obs_to_tensor(observation)
+        values = self.option_values(tensor)
+        actions, durations = few_decision_option(values, self.decision_tolerance)
+        actions = actions + self.action_space.start
+        if is_batch:
+            return Decision(actions, durations, values)
+        return Decision(int(actions[0]), int(durations[0]), values[0])
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = False,
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+        """The action to take now, and the option that is held on to.
+
+        Args:
+            observation: One observation, or a batch.
+            state: What the last call returned; None decides anew.
+            episode_start: (n,) where an episode has just begun, so that nothing is held.
+            deterministic: Whether ``decision_tolerance`` applies.
+        """
+        return self.predict_holding(observation, state, episode_start, deterministic)
+
+    def predict_holding(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None,
+        episode_start: NDArray[np.bool_] | None,
+        deterministic: bool,
+        explore: Explore | None = None,
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+        """``predict``, with random options where ``explore`` wants them."""
+        self.set_training_mode(False)
+        _refuse_reset_tuple(observation)
+        tensor, is_batch = self.obs_to_tensor(observation)
+        clock = _clock_from(state, _batch_size(tensor))
+        if episode_start is not None:
+            starts = np.asarray(episode_start, dtype=np.bool_)
+            if starts.shape not in ((), (1,), (clock.n_envs,)):
+                raise ValueError(f"episode_start must have shape ({clock.n_envs},), not {starts.shape}")
+            clock.cut(np.broadcast_to(starts, (clock.n_envs,)))
+        self.begin_options(clock, tensor, self.decision_tolerance if deterministic else None, explore)
+        clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
+        actions = clock.action + self.action_space.start
+        new_state = tuple(clock.state().values())
+        return (actions if is_batch else np.array(actions[0])), new_state
+
+    def begin_options(
+        self, clock: OptionClock, observation: Any, tolerance: float | None, explore: Explore | None = None
+    ) -> NDArray[np.bool_]:
+        """Interrupt what should not be held on to, then begin an option wherever none is held.
+
+        Args:
+            clock: What is held; changed here.
+            observation: Tensors, one row per environment.
+            tolerance: Of the greedy choices; None takes the first maximum.
+            explore: Random options.
+
+        Returns:
+            (n_envs,) the environments whose option was interrupted.
+        """
+        n_envs = clock.n_envs
+        interrupted = np.zeros(n_envs, dtype=np.bool_)
+        known: NDArray[np.float32] | None = None
+        if self.interrupt_margin is not None:
+            watched = ~clock.idle & ~clock.exploratory
+            if watched.any():
+                known = self.option_values(observation)
+                held = known[np.arange(n_envs), clock.action, persistence_index(clock.left)]
+                interrupted = watched & is_interrupted(known.max(axis=(1, 2)), held, self.interrupt_margin)
+                clock.cut(interrupted)
+        idle = clock.idle
+        n_idle = int(idle.sum())
+        if n_idle == 0:
+            return interrupted
+        actions = np.zeros(n_envs, dtype=np.int64)
+        durations = np.ones(n_envs, dtype=np.int64)
+        exploring = np.zeros(n_envs, dtype=np.bool_)
+        if explore is not None:
+            drawn = explore(n_idle)
+            exploring[idle] = drawn.mask
+            actions[idle], durations[idle] = drawn.actions, drawn.durations
+        greedy = idle & ~exploring
+        if greedy.any():
+            if known is not None:
+                values = known[greedy]
+            else:
+                values = self.option_values(observation if greedy.all() else _select(observation, greedy))
+            choice = best_option(values) if tolerance is None else few_decision_option(values, tolerance)
+            actions[greedy], durations[greedy] = choice
+        clock.begin(idle, actions, durations, exploring)
+        return interrupted
+
+    def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
+        values = self.option_values(observation)
+        choice = few_decision_option(values, self.decision_tolerance) if deterministic else best_option(values)
+        return th.as_tensor(choice[0], device=self.device)
+
+
+class MlpPolicy(OptionPolicy):
+    """For vectors."""
+
+
+class CnnPolicy(OptionPolicy):
+    """For images."""
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        *,
+        features_extractor_class: type[BaseFeaturesExtractor] = NatureCNN,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            features_extractor_class=features_extractor_class,
+            **keywords,
+        )
+
+
+class MultiInputPolicy(OptionPolicy):
+    """For dictionaries of observations."""
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        *,
+        features_extractor_class: type[BaseFeaturesExtractor] = CombinedExtractor,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            features_extractor_class=features_extractor_class,
+            **keywords,
+        )
+
+
+def _refuse_reset_tuple(observation: Any) -> None:
+    if isinstance(observation, tuple):
+        raise ValueError("observation must be an observation alone, not what reset() returns with its info")
+
+
+def _clock_from(state: tuple[NDArray[Any], ...] | None, n_envs: int) -> OptionClock:
+    clock = OptionClock(n_envs)
+    if state is not None:
+        names = clock.state()
+        if not isinstance(state, tuple | list) or len(state) != len(names):
+            raise ValueError("state must be what the last call of predict returned, or None")
+        clock.restore(dict(zip(names, state, strict=True)))
+    return clock
+
+
+def _batch_size(observation: Any) -> int:
+    if isinstance(observation, dict):
+        return len(next(iter(observation.values())))
+    return len(observation)
+
+
+def _select(observation: Any, mask: NDArray[np.bool_]) -> Any:
+    chosen = th.as_tensor(mask)
+    if isinstance(observation, dict):
+        return {key: value[chosen.to(value.device)] for key, value in observation.items()}
+    return observation[chosen.to(observation.device)]

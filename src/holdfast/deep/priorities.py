@@ -1,0 +1,174 @@
+"""K priority trees in one array: proportional sampling for every replay view in one compiled call.
+
+Tree k holds one leaf per ring row, the row's priority p^α in view D_k; 0 means that the row cannot be drawn
+there. Beside the sums a second array keeps the least positive priority, which fixes the largest weight.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["Draw", "PriorityTrees", "importance_weight"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Draw(NamedTuple):
+    """Rows drawn from each view.
+
+    Attributes:
+        rows: (K, B) leaves; 0 where the view is empty.
+        weights: (K, B) importance weights (N·P)^−β over the largest of the view; 0 where it is empty.
+    """
+
+    rows: Integers
+    weights: Floats
+
+
+def importance_weight(priority: float, least_priority: float, beta: float) -> float:
+    """(N·P(i))^−β divided by the largest weight of the view, which belongs to the least likely row.
+
+    N and the sum of the priorities cancel: (p_i / p_min)^−β.
+    """
+    return (priority / least_priority) ** -beta
+
+
+class PriorityTrees:
+    """Sum and minimum trees over ``capacity`` leaves, one pair for each of ``n_trees`` views.
+
+    Args:
+        n_trees: K, the number of views.
+        capacity: Leaves in each.
+        alpha: Exponent of the priorities; 0 draws uniformly among the rows that can be drawn.
+    """
+
+    def __init__(self, n_trees: int, capacity: int, alpha: float) -> None:
+        self.alpha = float(alpha)
+        self.capacity = capacity
+        self.size = 1 << max(0, int(capacity - 1).bit_length())
+        self.sums = np.zeros((n_trees, 2 * self.size))
+        self.least = np.full((n_trees, 2 * self.size), np.inf)
+        self.largest = np.ones(n_trees)
+
+    @staticmethod
+    def bytes_needed(n_trees: int, capacity: int) -> int:
+        """Memory of the two arrays."""
+        return 2 * n_trees * 2 * (1 << max(0, int(capacity - 1).bit_length())) * 8
+
+    @property
+    def totals(self) -> Floats:
+        """Sum of the priorities of each view, (K,)."""
+        return self.sums[:, 1]
+
+    def priorities(self, tree: int) -> Floats:
+        """The stored priorities p^α of one view, (capacity,)."""
+        return self.sums[tree, self.size : self.size + self.capacity].copy()
+
+    def enter(self, rows: Integers, first_trees: Integers, last_trees: Integers) -> None:
+        """Give new rows the largest priority so far, row i in the views first_trees[i]..last_trees[i]−1."""
+        _enter(self.sums, self.least, self.size, rows, first_trees, last_trees, self.largest**self.alpha)
+
+    def remove(self, rows: Integers) -> None:
+        """Make rows impossible to draw, in every view."""
+        _remove(self.sums, self.least, self.size, rows)
+
+    def sample(self, uniforms: Floats, beta: float) -> Draw:
+        """Draw stratified: row b of view k from the b-th of B equal shares of its total.
+
+        Args:
+            uniforms: (K, B) numbers in [0, 1), one per draw.
+            beta: Exponent of the importance weights.
+        """
+        rows = np.zeros(uniforms.shape, dtype=np.int64)
+        weights = np.zeros(uniforms.shape)
+        _sample(self.sums, self.least, self.size, uniforms, beta, rows, weights)
+        return Draw(rows, weights)
+
+    def update(self, rows: Integers, priorities: Floats) -> None:
+        """Set the priorities of drawn rows (K, B); rows that left the view in the meantime stay out."""
+        _update(self.sums, self.least, self.size, rows, priorities, self.alpha, self.largest)
+
+
+_weight = njit(cache=True)(importance_weight)
+
+
+@njit(cache=True)
+def _set_leaf(sums: Floats, least: Floats, size: int, tree: int, row: int, priority: float) -> None:
+    node = row + size
+    sums[tree, node] = priority
+    least[tree, node] = priority if priority > 0.0 else np.inf
+    node >>= 1
+    while node >= 1:
+        left, right = 2 * node, 2 * node + 1
+        sums[tree, node] = sums[tree, left] + sums[tree, right]
+        least[tree, node] = min(least[tree, left], least[tree, right])
+        node >>= 1
+
+
+@njit(cache=True)
+def _enter(
+    sums: Floats,
+    least: Floats,
+    size: int,
+    rows: Integers,
+    first_trees: Integers,
+    last_trees: Integers,
+    priorities: Floats,
+) -> None:
+    for i in range(len(rows)):
+        for tree in range(first_trees[i], last_trees[i]):
+            _set_leaf(sums, least, size, tree, rows[i], priorities[tree])
+
+
+@njit(cache=True)
+def _remove(sums: Floats, least: Floats, size: int, rows: Integers) -> None:
+    for row in rows:
+        for tree in range(sums.shape[0]):
+            if sums[tree, row + size] > 0.0:
+                _set_leaf(sums, least, size, tree, row, 0.0)
+
+
+@njit(cache=True)
+def _sample(
+    sums: Floats, least: Floats, size: int, uniforms: Floats, beta: float, rows: Integers, weights: Floats
+) -> None:
+    n_trees, batch = uniforms.shape
+    for tree in range(n_trees):
+        total = sums[tree, 1]
+        if total <= 0.0:
+            continue
+        for b in range(batch):
+            mass = (b + uniforms[tree, b]) * (total / batch)
+            node = 1
+            while node < size:
+                node *= 2
+                # Rounding must never lead into an empty half.
+                if mass >= sums[tree, node] and sums[tree, node + 1] > 0.0:
+                    mass -= sums[tree, node]
+                    node += 1
+            rows[tree, b] = node - size
+            weights[tree, b] = _weight(sums[tree, node], least[tree, 1], beta)
+
+
+@njit(cache=True)
+def _update(
+    sums: Floats,
+    least: Floats,
+    size: int,
+    rows: Integers,
+    priorities: Floats,
+    alpha: float,
+    largest: Floats,
+) -> None:
+    n_trees, batch = rows.shape
+    for tree in range(n_trees):
+        for b in range(batch):
+            row = rows[tree, b]
+            if sums[tree, row + size] > 0.0:
+                _set_leaf(sums, least, size, tree, row, priorities[tree, b] ** alpha)
+                largest[tree] = max(largest[tree], priorities[tree, b])

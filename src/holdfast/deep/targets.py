@@ -1,0 +1,51 @@
+"""The TD targets on tensors: twins of ``holdfast.core.targets``, with option values laid out (U, A, K)."""
+
+from __future__ import annotations
+
+import torch as th
+
+from holdfast.core.checks import check_choice
+from holdfast.core.options import persistence_index
+
+__all__ = ["TARGET_VALUES", "all_persistence_targets", "held_values", "state_values"]
+
+TARGET_VALUES = ("options", "primitive", "double")
+"""How V(s') is read off the networks."""
+
+
+def state_values(kind: str, target_q: th.Tensor, online_q: th.Tensor | None = None) -> th.Tensor:
+    """V(s') of target values (U, A, K): (U,).
+
+    Args:
+        kind: One of ``TARGET_VALUES``.
+        target_q: Values of the target network.
+        online_q: Values of the online network, for ``"double"``.
+    """
+    check_choice("target_value", kind, TARGET_VALUES)
+    if kind == "primitive":
+        return target_q[..., persistence_index(1)].max(dim=1).values
+    if kind == "double":
+        assert online_q is not None
+        best = online_q.flatten(1).argmax(dim=1, keepdim=True)
+        return target_q.flatten(1).gather(1, best).squeeze(1)
+    return target_q.flatten(1).max(dim=1).values
+
+
+def held_values(target_q: th.Tensor, next_index: th.Tensor, actions: th.Tensor, rest: th.Tensor) -> th.Tensor:
+    """Q⁻(s',a,rest) of each tuple, all arguments but the first (K, B); any value where rest is 0."""
+    _, n_actions, k_max = target_q.shape
+    remaining = persistence_index(rest.clamp(min=1))
+    return target_q.flatten()[(next_index * n_actions + actions) * k_max + remaining]
+
+
+def all_persistence_targets(
+    rewards: th.Tensor,
+    discounts: th.Tensor,
+    dones: th.Tensor,
+    complete: th.Tensor,
+    next_state_values: th.Tensor,
+    next_held_values: th.Tensor,
+) -> th.Tensor:
+    """r^ℓ + γ^ℓ (1−done) · (V(s') where complete, else Q⁻(s',a,k−ℓ)); all (K, B)."""
+    next_values = th.where(complete, next_state_values, next_held_values)
+    return rewards + (1 - dones) * discounts * next_values
