@@ -12,7 +12,7 @@ from holdfast.deep.kept_values import KeptValues
 @given(st.data())
 def test_kept_values_are_what_would_be_computed_now(data):
     version = dict.fromkeys(range(12), 0)
-    kept, computed = KeptValues((2, 3)), []
+    kept, computed = KeptValues(0, (2, 3)), []
 
     def values(rows):
         return np.array([np.full((2, 3), 100 * row + version[row]) for row in rows.tolist()], dtype=np.float32)

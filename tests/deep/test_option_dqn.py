@@ -11,8 +11,10 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
+from holdfast import PerDQN
+from holdfast.deep import OptionReplayBuffer
 from holdfast.deep.networks import ConvFeatures
 from tests.deep.diary import (
     LEARNING,
@@ -202,14 +204,15 @@ def test_dictionaries_and_vectors_draw_the_same_numbers():
 
 def test_the_callers_dictionaries_are_left_alone():
     policy_kwargs = {"net_arch": [8], "optimizer_kwargs": {"eps": 1e-4}}
-    replay_buffer_kwargs = {"alpha": 0.5}
+    replay_buffer_kwargs = {"handle_timeout_termination": False}
     before = copy.deepcopy((policy_kwargs, replay_buffer_kwargs))
     model = agent(
         diaries(), **{**LEARNING, "policy_kwargs": policy_kwargs}, replay_buffer_kwargs=replay_buffer_kwargs
     )
     model.learn(30)
     assert (policy_kwargs, replay_buffer_kwargs) == before
-    assert model.replay_buffer.alpha == 0.5
+    assert not model.replay_buffer.handle_timeout_termination
+    assert model.policy_kwargs == policy_kwargs
     head_arch = [4]
     agent(diaries(), head_arch=head_arch)
     assert head_arch == [4]
@@ -274,3 +277,77 @@ def test_two_environments_are_two_histories():
     literal = expected_replay(model, decisions)
     for k, view in enumerate(drawable_tuples(model.replay_buffer), start=1):
         assert view == literal.tuples(k)
+
+
+# Environments that do not quite keep to their word ------------------------------------------------------------
+
+
+def test_observations_of_another_precision_do_not_break_options():
+    buffer = OptionReplayBuffer(50, gym.spaces.Box(-9, 9, (2,), np.float32), gym.spaces.Discrete(2), k_max=4)
+    observation = np.full((1, 2), 0.1)
+    for step in range(4):
+        following = observation + 0.1
+        buffer.announce([step == 3])
+        buffer.add(observation, following, np.array([1]), np.ones(1), np.zeros(1), [{}])
+        observation = following
+    assert buffer.left[:4, 0].tolist() == [4, 3, 2, 1]
+    assert len(buffer.store.lent) == 0
+
+
+def test_a_reset_that_reuses_its_array_is_noticed():
+    stacked = VecFrameStack(DummyVecEnv([lambda: gym.make("CartPole-v1")]), 2)
+    model = PerDQN("MlpPolicy", stacked, k_max=50, learning_starts=1000, seed=3)
+    model.learn(5)
+    while model.clock.idle[0]:
+        model.learn(1, reset_num_timesteps=False)
+    model._setup_learn(5)
+    assert model.clock.idle.all()
+    assert model.hold_statistics.decisions.tolist() == [0]
+
+
+def test_scaling_twice_is_refused():
+    normalized = VecNormalize(DummyVecEnv([lambda: gym.make("MountainCar-v0")]))
+    with pytest.raises(ValueError, match="normalize_observations must be None"):
+        PerDQN("MlpPolicy", normalized, normalize_observations="space")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"policy_kwargs": {"normalize_observations": "sapce"}}, "must not have 'normalize_observations'"),
+        ({"policy_kwargs": {"decision_tolerance": -1.0}}, "must not have 'decision_tolerance'"),
+        ({"policy_kwargs": {"net_arch": 64}}, "net_arch in policy_kwargs must be a list of layer widths"),
+        ({"replay_buffer_kwargs": {"alpha": 0.5}}, "give the agent itself priority_alpha"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1"),
+        ({"buffer_size": 0}, "buffer_size must be a whole number of at least 1"),
+        ({"gamma": 1.5}, "gamma must be a number in"),
+        ({"max_grad_norm": None}, "max_grad_norm must be a finite number above 0"),
+    ],
+)
+def test_arguments_that_would_be_ignored_or_fail_later(arguments, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        PerDQN("MlpPolicy", "CartPole-v1", **arguments)
+
+
+def test_the_clip_follows_a_replaced_policy():
+    model = agent(Pier(), **LEARNING)
+    model.learn(40)
+    model.policy = copy.deepcopy(model.policy)
+    model._create_aliases()
+    model.max_grad_norm = 1e-9
+    model.train(1, 4)
+    norm = sum(p.grad.norm().item() for p in model.q_net.parameters() if p.grad is not None)
+    assert norm < 1e-7
+
+
+@th.no_grad()
+def test_kept_values_follow_the_network_and_the_replay():
+    with th.enable_grad():
+        model = agent(Pier(), **LEARNING).learn(60)
+    rows = np.arange(3)
+    before = model._target_values(rows)
+    for parameter in model.q_net_target.parameters():
+        parameter.mul_(2.0)
+    fresh = model.q_net_target(model.replay_buffer.observations_at(rows))
+    assert th.allclose(model._target_values(rows), fresh)
+    assert not th.allclose(before, fresh)

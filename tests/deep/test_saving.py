@@ -74,14 +74,14 @@ def test_a_loaded_replay_has_nothing_running(tmp_path):
     by_table(model.policy, values)
     model.learn(5)
     model.save_replay_buffer(tmp_path / "replay")
-    other = agent(diaries())
+    other = agent(diaries(), prioritized=False)
     other.load_replay_buffer(tmp_path / "replay")
     assert sum(drawable_tuples(other.replay_buffer)[0].values()) == 5
 
 
 def test_a_replay_of_another_kind_is_refused(tmp_path):
     agent(diaries(), k_max=2).save_replay_buffer(tmp_path / "replay")
-    with pytest.raises(ValueError, match="the replay must be an OptionReplayBuffer of k_max=3 and n_envs=1"):
+    with pytest.raises(ValueError, match="the replay must be of k_max=3, as this agent's is, not 2"):
         agent(diaries()).load_replay_buffer(tmp_path / "replay")
 
 
@@ -100,3 +100,33 @@ def test_setting_up_twice_changes_nothing_that_counts():
     model._setup_model()
     assert (model.target_update_interval, model.replay_buffer.size()) == (interval, size)
     model.learn(30)
+
+
+@pytest.mark.parametrize(
+    "differing", [{"gamma": 0.3}, {"prioritized": False}, {"priority_alpha": 0.1}, {"timeout_is_terminal": True}]
+)
+def test_a_replay_with_other_settings_is_refused_and_the_own_one_stays(tmp_path, differing):
+    agent(diaries(), **differing).save_replay_buffer(tmp_path / "replay")
+    model = agent(diaries())
+    own = model.replay_buffer
+    with pytest.raises(ValueError, match="the replay must be of "):
+        model.load_replay_buffer(tmp_path / "replay")
+    assert model.replay_buffer is own
+
+
+def test_arguments_given_at_loading_take_effect(tmp_path):
+    agent(diaries()).save(tmp_path / "model")
+    loaded = type(agent(diaries())).load(
+        tmp_path / "model", env=diaries(), gamma=0.25, priority_alpha=0.1, timeout_is_terminal=True
+    )
+    assert loaded.replay_buffer.gamma == loaded.gamma == 0.25
+    assert loaded.replay_buffer.alpha == 0.1
+    assert not loaded.replay_buffer.handle_timeout_termination
+
+
+def test_loading_with_the_policy_arguments_that_were_given(tmp_path):
+    model = agent(diaries())
+    model.save(tmp_path / "model")
+    loaded = type(model).load(tmp_path / "model", policy_kwargs={"net_arch": [8]})
+    assert loaded.policy.net_arch == [8]
+    assert agent(diaries(), policy_kwargs=model.policy_kwargs).policy.head_arch == [4]

@@ -32,7 +32,7 @@ SHARED: dict[str, Any] = {
 
 def trained(algorithm: Any, env_id: str, steps: int, **arguments: Any) -> Any:
     env = make_vec_env(env_id, n_envs=1, seed=3)
-    policy_kwargs = {"optimizer_kwargs": {"eps": 1e-5, "fused": True}}
+    policy_kwargs = {"optimizer_kwargs": {"fused": True}}
     settings = {**SHARED, **arguments}
     return algorithm("MlpPolicy", env, policy_kwargs=policy_kwargs, **settings).learn(steps)
 

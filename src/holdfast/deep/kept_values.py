@@ -21,12 +21,18 @@ class KeptValues:
     """Values of a fixed shape per row, computed when first asked for.
 
     Args:
+        n_rows: Rows to begin with; more are added when they are asked for.
         shape: Shape of one row's values.
     """
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.values = np.zeros((0, *shape), dtype=np.float32)
-        self.known = np.zeros(0, dtype=np.bool_)
+    def __init__(self, n_rows: int, shape: tuple[int, ...]) -> None:
+        self.values = np.zeros((n_rows, *shape), dtype=np.float32)
+        self.known = np.zeros(n_rows, dtype=np.bool_)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+        return self.values.nbytes + self.known.nbytes
 
     def get(self, rows: Rows, compute: Callable[[Rows], NDArray[np.float32]]) -> NDArray[np.float32]:
         """The values of distinct ``rows``; ``compute`` is asked for those that are not known."""
@@ -46,6 +52,6 @@ class KeptValues:
 
     def _grow(self, n_rows: int) -> None:
         if n_rows > len(self.known):
-            more = max(n_rows, 2 * len(self.known)) - len(self.known)
+            more = max(n_rows - len(self.known), 64, len(self.known) // 8)
             self.values = np.concatenate([self.values, np.zeros((more, *self.values.shape[1:]), np.float32)])
             self.known = np.concatenate([self.known, np.zeros(more, dtype=np.bool_)])

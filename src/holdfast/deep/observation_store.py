@@ -82,7 +82,9 @@ class ArrayStore:
 
     def same(self, rows: Rows, observations: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row holds exactly that observation."""
-        observations = np.asarray(observations).reshape(len(rows), *self.own.shape[1:])
+        # As it would be stored: an environment may give float64 where its space says float32.
+        observations = np.asarray(observations).astype(self.own.dtype, copy=False)
+        observations = observations.reshape(len(rows), *self.own.shape[1:])
         return np.equal(self.get(rows), observations).reshape(len(rows), -1).all(axis=1)
 
     def lend(self) -> int:

@@ -20,14 +20,39 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.base_class import maybe_make_env
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from stable_baselines3.common.vec_env import unwrap_vec_normalize
 
-from holdfast.core.checks import check_integer, check_real
+from holdfast.core.checks import check_discount, check_integer, check_real
 from holdfast.core.clock import OptionClock
+from holdfast.deep.arguments import check_acting, check_layers, check_mapping, check_scaling
 from holdfast.deep.policies import CnnPolicy, Exploration, MlpPolicy, MultiInputPolicy, OptionPolicy
 from holdfast.deep.replay import OptionBatch, OptionReplayBuffer
 from holdfast.deep.statistics import HoldStatistics, UpdateStatistics
 
 __all__ = ["BatchLoss", "OptionDQN", "clip_gradients"]
+
+
+_POLICY_ARGUMENTS = {
+    name: name
+    for name in (
+        "k_max",
+        "head_arch",
+        "dueling",
+        "normalize_observations",
+        "decision_tolerance",
+        "interrupt_margin",
+    )
+}
+"""Arguments of the policy that are arguments of the agent."""
+
+_REPLAY_ARGUMENTS = {
+    "k_max": "k_max",
+    "gamma": "gamma",
+    "bootstrap": "bootstrap",
+    "prioritized": "prioritized",
+    "alpha": "priority_alpha",
+}
+"""Arguments of the replay, and what the agent calls them."""
 
 
 class BatchLoss(NamedTuple):
@@ -145,6 +170,14 @@ class OptionDQN(DQN):
         self.priority_alpha = check_real("priority_alpha", priority_alpha, 0.0)
         self.priority_beta0 = check_real("priority_beta0", priority_beta0, 0.0, 1.0)
         self.timeout_is_terminal = bool(timeout_is_terminal)
+        self.head_arch = check_layers("head_arch", head_arch)
+        self.dueling = bool(dueling)
+        self.normalize_observations = check_scaling(normalize_observations)
+        self.decision_tolerance, self.interrupt_margin = check_acting(decision_tolerance, interrupt_margin)
+        check_integer("buffer_size", buffer_size)
+        check_integer("batch_size", batch_size)
+        check_discount(gamma)
+        check_real("max_grad_norm", max_grad_norm, 0.0, open_low=True)
         if n_steps != 1:
             raise ValueError(
                 f"n_steps must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already"
@@ -158,7 +191,10 @@ class OptionDQN(DQN):
                 "policy must be 'MlpPolicy', 'CnnPolicy', 'MultiInputPolicy' or a subclass of OptionPolicy, "
                 f"not {policy!r}"
             )
-        replay_buffer_kwargs = _checked_mapping("replay_buffer_kwargs", replay_buffer_kwargs)
+        replay_buffer_kwargs = check_mapping("replay_buffer_kwargs", replay_buffer_kwargs, _REPLAY_ARGUMENTS)
+        policy_kwargs = check_mapping("policy_kwargs", policy_kwargs, _POLICY_ARGUMENTS)
+        if policy_kwargs.get("net_arch") is not None:
+            check_layers("net_arch in policy_kwargs", policy_kwargs["net_arch"])
         if timeout_is_terminal and "handle_timeout_termination" in replay_buffer_kwargs:
             raise ValueError(
                 "timeout_is_terminal and replay_buffer_kwargs['handle_timeout_termination'] say the same thing: "
@@ -179,15 +215,7 @@ class OptionDQN(DQN):
             train_freq=train_freq,
             gradient_steps=gradient_steps,
             replay_buffer_class=replay_buffer_class or OptionReplayBuffer,
-            replay_buffer_kwargs={
-                "k_max": self.k_max,
-                "gamma": gamma,
-                "bootstrap": self.bootstrap,
-                "prioritized": self.prioritized,
-                "alpha": self.priority_alpha,
-                "handle_timeout_termination": not self.timeout_is_terminal,
-                **replay_buffer_kwargs,
-            },
+            replay_buffer_kwargs=replay_buffer_kwargs,
             optimize_memory_usage=False,
             n_steps=1,
             target_update_interval=target_update_interval,
@@ -197,14 +225,7 @@ class OptionDQN(DQN):
             max_grad_norm=max_grad_norm,
             stats_window_size=stats_window_size,
             tensorboard_log=tensorboard_log,
-            policy_kwargs={
-                "k_max": self.k_max,
-                "head_arch": _checked_layers("head_arch", head_arch),
-                "dueling": bool(dueling),
-                "normalize_observations": _checked_scaling(normalize_observations),
-                **_checked_acting(decision_tolerance, interrupt_margin),
-                **_checked_mapping("policy_kwargs", policy_kwargs),
-            },
+            policy_kwargs=policy_kwargs,
             verbose=verbose,
             seed=seed,
             device=device,
@@ -212,13 +233,35 @@ class OptionDQN(DQN):
         )
 
     def _setup_model(self) -> None:
-        super()._setup_model()
-        self._learned_parameters = list(self.q_net.parameters())
+        given_policy_kwargs, given_replay_kwargs = self.policy_kwargs, self.replay_buffer_kwargs
+        # SB3 builds policy and replay from these two; what it saves and compares are the user's own.
+        self.policy_kwargs = {
+            **{name: getattr(self, name) for name in _POLICY_ARGUMENTS},
+            **given_policy_kwargs,
+        }
+        self.replay_buffer_kwargs = {
+            **{name: getattr(self, source) for name, source in _REPLAY_ARGUMENTS.items()},
+            "handle_timeout_termination": not self.timeout_is_terminal,
+            **given_replay_kwargs,
+        }
+        try:
+            super()._setup_model()
+        finally:
+            self.policy_kwargs, self.replay_buffer_kwargs = given_policy_kwargs, given_replay_kwargs
+        self._refuse_scaling_twice(self.env)
+        self._kept_from: tuple[int, ...] = ()
         self.clock = OptionClock(self.n_envs)
         if self.replay_buffer is not None:
             self.replay_buffer.finish()
         self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         self.update_statistics = UpdateStatistics(self.k_max)
+
+    def _refuse_scaling_twice(self, env: Any) -> None:
+        normalizer = None if env is None else unwrap_vec_normalize(env)
+        if self.normalize_observations is not None and normalizer is not None and normalizer.norm_obs:
+            raise ValueError(
+                "normalize_observations must be None in an environment whose VecNormalize scales them"
+            )
 
     # Acting ------------------------------------------------------------------------------------------------
 
@@ -305,11 +348,17 @@ class OptionDQN(DQN):
                     f"or infinite at step {self.num_timesteps}"
                 )
 
-    def _setup_learn(self, *arguments: Any, **keywords: Any) -> Any:
-        before = self._last_obs
-        result = super()._setup_learn(*arguments, **keywords)
-        if self._last_obs is not before:
-            # The environments were reset: nothing is held any longer.
+    def _setup_learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        reset_num_timesteps: bool = True,
+        tb_log_name: str = "run",
+        progress_bar: bool = False,
+    ) -> Any:
+        environments_are_reset = reset_num_timesteps or self._last_obs is None
+        result = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
+        if environments_are_reset:
             self._drop_held_options()
             self._check_finite("observation", self._last_obs)
         return result
@@ -322,6 +371,7 @@ class OptionDQN(DQN):
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
         """Go on in another environment; what was held is dropped."""
+        self._refuse_scaling_twice(self._wrap_env(env, self.verbose))
         super().set_env(env, force_reset)
         if force_reset:
             self._drop_held_options()
@@ -339,39 +389,52 @@ class OptionDQN(DQN):
         # One view gains nothing by keeping, and what a training VecNormalize says of an observation changes.
         if self.k_max == 1 or self._vec_normalize_env is not None:
             return compute(rows)
+        # Whoever replaces the replay or writes the weights; SB3's own target update goes unnoticed, see _on_step.
+        source = (id(buffer), *(id(p) ^ p._version for p in self.q_net_target.parameters()))
+        if source != self._kept_from:
+            buffer.kept.drop()
+            self._kept_from = source
         kept = buffer.kept.get(rows, lambda missing: compute(missing).cpu().numpy())
         return th.as_tensor(kept, device=self.device)
 
     def _online_values(self, rows: NDArray[np.int64]) -> th.Tensor:
         """Q(s,·,·) of the observations in distinct rows of the replay, (U, A, K)."""
         assert self.replay_buffer is not None
-        return self.q_net(self.replay_buffer.observations_at(rows, self._vec_normalize_env))
+        # Next states must not move batch-norm statistics.
+        self.policy.set_training_mode(False)
+        values = self.q_net(self.replay_buffer.observations_at(rows, self._vec_normalize_env))
+        self.policy.set_training_mode(True)
+        return values
 
     def _on_step(self) -> None:
         super()._on_step()
         if self._n_calls % max(self.target_update_interval // self.n_envs, 1) == 0:
-            assert self.replay_buffer is not None
-            self.replay_buffer.kept.drop()
-
-    def set_parameters(self, *arguments: Any, **keywords: Any) -> None:
-        """Load weights; see SB3."""
-        super().set_parameters(*arguments, **keywords)
-        if self.replay_buffer is not None:
-            self.replay_buffer.kept.drop()
+            self._kept_from = ()
 
     def load_replay_buffer(self, *arguments: Any, **keywords: Any) -> None:
         """Load a replay that ``save_replay_buffer`` wrote; what was running in it is over."""
+        before = self.replay_buffer
         super().load_replay_buffer(*arguments, **keywords)
-        buffer = self.replay_buffer
-        if not isinstance(buffer, OptionReplayBuffer) or (buffer.k_max, buffer.n_envs) != (
-            self.k_max,
-            self.n_envs,
+        loaded, self.replay_buffer = self.replay_buffer, before
+        if not isinstance(loaded, OptionReplayBuffer):
+            raise ValueError("the replay must be one that an agent of this kind saved")
+        assert before is not None
+        for name in (
+            "k_max",
+            "n_envs",
+            "gamma",
+            "bootstrap",
+            "prioritized",
+            "alpha",
+            "handle_timeout_termination",
         ):
-            raise ValueError(
-                f"the replay must be an OptionReplayBuffer of k_max={self.k_max} and n_envs={self.n_envs}"
-            )
-        buffer.finish()
-        buffer.kept.drop()
+            if getattr(loaded, name) != getattr(before, name):
+                raise ValueError(
+                    f"the replay must be of {name}={getattr(before, name)!r}, as this agent's is, "
+                    f"not {getattr(loaded, name)!r}"
+                )
+        loaded.finish()
+        self.replay_buffer = loaded
 
     @abstractmethod
     def _batch_loss(self, batch: OptionBatch) -> BatchLoss:
@@ -400,7 +463,7 @@ class OptionDQN(DQN):
             losses.append(loss)
             self.policy.optimizer.zero_grad()
             result.loss.backward()
-            clip_gradients(self._learned_parameters, self.max_grad_norm)
+            clip_gradients(self.policy.optimizer, self.max_grad_norm)
             self.policy.optimizer.step()
             if self.prioritized:
                 self.replay_buffer.update_priorities(batch.rows, result.td_errors.cpu().numpy())
@@ -430,7 +493,8 @@ class OptionDQN(DQN):
         return self
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_learned_parameters"]
+        made_anew = ["clock", "hold_statistics", "update_statistics", "_kept_from"]
+        return [*super()._excluded_save_params(), *made_anew]
 
     def dump_logs(self) -> None:
         """Write log data: SB3's, how actions were held, and the losses by persistence."""
@@ -439,43 +503,11 @@ class OptionDQN(DQN):
         super().dump_logs()
 
 
-def clip_gradients(parameters: list[th.nn.Parameter], max_norm: float) -> None:
+def clip_gradients(optimizer: th.optim.Optimizer, max_norm: float) -> None:
     """PyTorch's ``clip_grad_norm_`` for gradients that all live on one device, without its grouping."""
+    parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not gradients:
+        return
     norm = th.linalg.vector_norm(th.stack(th._foreach_norm(gradients)))
     th._foreach_mul_(gradients, th.clamp(max_norm / (norm + 1e-6), max=1.0))
-
-
-def _checked_mapping(name: str, value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise TypeError(f"{name} must be a dictionary of keyword arguments or None, not {value!r}")
-    if "k_max" in value:
-        raise ValueError(f"{name} must not have 'k_max': give it to the agent itself")
-    return dict(value)
-
-
-def _checked_layers(name: str, value: Any) -> list[int]:
-    if not isinstance(value, list | tuple):
-        raise TypeError(f"{name} must be a list of layer widths such as [64], not {value!r}")
-    return [check_integer(f"a layer width in {name}", width) for width in value]
-
-
-def _checked_scaling(value: Any) -> str | None:
-    if value not in (None, "space"):
-        raise ValueError(f"normalize_observations must be None or 'space', not {value!r}")
-    return value
-
-
-def _checked_acting(decision_tolerance: Any, interrupt_margin: Any) -> dict[str, float | None]:
-    tolerance = check_real("decision_tolerance", decision_tolerance, 0.0)
-    if interrupt_margin is None:
-        return {"decision_tolerance": tolerance, "interrupt_margin": None}
-    margin = check_real("interrupt_margin", interrupt_margin, 0.0)
-    if margin < tolerance:
-        raise ValueError(
-            f"interrupt_margin must be at least decision_tolerance = {tolerance:g}, not {margin:g}: "
-            "a hold would be dropped as soon as it is chosen"
-        )
-    return {"decision_tolerance": tolerance, "interrupt_margin": margin}

@@ -97,8 +97,8 @@ class OptionPolicy(DQNPolicy):
         self.decision_tolerance = decision_tolerance
         self.interrupt_margin = interrupt_margin
         if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
-            # SB3's own epsilon, and one kernel for all parameters.
-            optimizer_kwargs = {"eps": 1e-5, "fused": True}
+            # One kernel for all parameters.
+            optimizer_kwargs = {"fused": True}
         super().__init__(
             observation_space,
             action_space,

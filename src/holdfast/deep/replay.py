@@ -108,10 +108,12 @@ class OptionReplayBuffer(ReplayBuffer):
         self.prioritized, self.alpha = prioritized, alpha
 
         n_rows = self.n_slots * n_envs
+        kept_rows = n_rows if k_max > 1 else 0
         tree_bytes = PriorityTrees.bytes_needed(k_max, n_rows) if self._needs_trees else 0
+        kept_bytes = kept_rows * (4 * int(action_space.n) * k_max + 1)
         check_fits(
             f"the replay of buffer_size={buffer_size}",
-            bytes_needed(n_rows, observation_space, self.obs_shape) + 32 * n_rows + tree_bytes,
+            bytes_needed(n_rows, observation_space, self.obs_shape) + 32 * n_rows + tree_bytes + kept_bytes,
         )
         self.store = make_store(n_rows, observation_space, self.obs_shape)
         shape = (self.n_slots, n_envs)
@@ -122,7 +124,7 @@ class OptionReplayBuffer(ReplayBuffer):
         self.left = np.zeros(shape, dtype=np.int32)
         self.next_row = np.full(shape, -1, dtype=np.int64)
         self.powers = discounts(gamma, k_max)
-        self.kept = KeptValues((int(action_space.n), k_max))
+        self.kept = KeptValues(kept_rows, (int(action_space.n), k_max))
         self.reset()
 
     @property
@@ -159,7 +161,11 @@ class OptionReplayBuffer(ReplayBuffer):
         """Memory of everything the buffer holds."""
         arrays = (self.actions, self.rewards, self.dones, self.timeouts, self.left, self.next_row)
         trees = 0 if self.trees is None else self.trees.sums.nbytes + self.trees.least.nbytes
-        return self.store.nbytes + trees + sum(array.nbytes for array in arrays)
+        return self.store.nbytes + self.kept.nbytes + trees + sum(array.nbytes for array in arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Kept values are those of a network, and a saved replay may meet another one.
+        return {**self.__dict__, "kept": KeptValues(len(self.kept.known), self.kept.values.shape[1:])}
 
     # Writing -----------------------------------------------------------------------------------------------
 
@@ -297,8 +303,9 @@ class OptionReplayBuffer(ReplayBuffer):
         self, rows: NDArray[np.int64], weights: th.Tensor | None, env: VecNormalize | None
     ) -> OptionBatch:
         lengths, last_rows = _windows(rows, self.left.ravel(), self.n_envs, self.left.size)
-        rewards = _window_rewards(rows, lengths, self.rewards.ravel(), self.n_envs, self.gamma)
-        if env is not None:
+        if env is None:
+            rewards = _window_rewards(rows, lengths, self.rewards.ravel(), self.n_envs, self.gamma)
+        else:
             rewards = self._normalized_window_rewards(rows, lengths, env)
         dones = self.dones.ravel()[last_rows]
         if self.handle_timeout_termination:

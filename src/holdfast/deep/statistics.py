@@ -83,8 +83,9 @@ class UpdateStatistics:
     def add(self, row_losses: th.Tensor, targets: th.Tensor, drawable: NDArray[np.bool_] | None = None) -> None:
         """Take in one update, both (K, B), of the views (K,) that hold anything."""
         drawable = np.ones(self.k_max, dtype=np.bool_) if drawable is None else drawable
-        seen = th.as_tensor(drawable, device=targets.device)[:, None]
-        row_losses, targets = row_losses * seen, targets * seen
+        if not drawable.all():
+            seen = th.as_tensor(drawable, device=targets.device)[:, None]
+            row_losses, targets = row_losses * seen, targets * seen
         self._losses = self._losses + row_losses.mean(dim=1)
         self._targets = self._targets + targets.mean(dim=1)
         self._count += drawable

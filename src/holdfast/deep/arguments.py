@@ -1,0 +1,55 @@
+"""Checks of a deep agent's arguments, one sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.core.checks import check_integer, check_real
+
+__all__ = ["check_acting", "check_layers", "check_mapping", "check_scaling"]
+
+
+def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str, Any]:
+    """A copy of keyword arguments that do not repeat what is said elsewhere.
+
+    Args:
+        name: The argument's name.
+        value: A dictionary or None.
+        elsewhere: Keys that it must not have, with the argument of the agent that takes their place.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(f"{name} must be a dictionary of keyword arguments or None, not {value!r}")
+    for key in value:
+        if key in elsewhere:
+            raise ValueError(f"{name} must not have {key!r}: give the agent itself {elsewhere[key]}")
+    return dict(value)
+
+
+def check_layers(name: str, value: Any) -> list[int]:
+    """A list of layer widths."""
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{name} must be a list of layer widths such as [64], not {value!r}")
+    return [check_integer(f"a layer width in {name}", width) for width in value]
+
+
+def check_scaling(value: Any) -> str | None:
+    """``normalize_observations``."""
+    if value not in (None, "space"):
+        raise ValueError(f"normalize_observations must be None or 'space', not {value!r}")
+    return value
+
+
+def check_acting(decision_tolerance: Any, interrupt_margin: Any) -> tuple[float, float | None]:
+    """``decision_tolerance`` and ``interrupt_margin``."""
+    tolerance = check_real("decision_tolerance", decision_tolerance, 0.0)
+    if interrupt_margin is None:
+        return tolerance, None
+    margin = check_real("interrupt_margin", interrupt_margin, 0.0)
+    if margin < tolerance:
+        raise ValueError(
+            f"interrupt_margin must be at least decision_tolerance = {tolerance:g}, not {margin:g}: "
+            "a hold would be dropped as soon as it is chosen"
+        )
+    return tolerance, margin
