@@ -87,3 +87,19 @@ def test_values_that_do_not_fit_are_refused(layout: CellLayout, shape: tuple[int
 def test_options_that_do_not_fit_are_refused(layout: CellLayout, q: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"options must be actions and persistences of shape \(6,\)"):
         draw_policy(q, layout, options=([0], [1]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (np.full(6, 4), np.ones(6, dtype=int)),
+        (np.full(6, -1), np.ones(6, dtype=int)),
+        (np.zeros(6, dtype=int), np.zeros(6, dtype=int)),
+        (np.zeros(6, dtype=int), np.full(6, 4)),
+        (np.full(6, 0.5), np.ones(6, dtype=int)),
+        (np.zeros(6, dtype=int), np.full(6, 1.5)),
+    ],
+)
+def test_options_that_there_are_not_are_refused(layout: CellLayout, q: np.ndarray, options: Any) -> None:
+    with pytest.raises(ValueError, match=r"whole numbers: actions in 0\.\.3 and persistences in 1\.\.3"):
+        draw_policy(q, layout, options=options)

@@ -1,4 +1,4 @@
-"""Algorithm 1 and PerQ-learning once more, written for reading: dictionaries, sums and powers, no shared code."""
+"""The updates and PerQ-learning once more, written for reading: dictionaries, sums and powers, no shared code."""
 
 from __future__ import annotations
 
@@ -31,6 +31,64 @@ def update(
             for d in range(1, k_max - k + 1):
                 target = reward if over else reward + gamma**k * q[states[j], action, d]
                 q[states[i], action, k + d] = (1 - alpha) * q[states[i], action, k + d] + alpha * target
+
+
+def msa_update(
+    q: dict[tuple[int, int, int], float],
+    states: list[int],
+    action: int,
+    rewards: list[float],
+    terminated: bool,
+    alpha: float,
+    gamma: float,
+    n_actions: int,
+    k_max: int,
+    pad_terminal: bool,
+) -> None:
+    """Every sub-transition for its own length, last end first; one that ends the episode also for all longer."""
+    kappa = len(rewards)
+    for j in range(kappa, 0, -1):
+        for i in range(j - 1, -1, -1):
+            target = sum(gamma ** (n - i) * rewards[n] for n in range(i, j))
+            lengths = [j - i]
+            if terminated and j == kappa:
+                if pad_terminal:
+                    lengths = list(range(j - i, k_max + 1))
+            else:
+                best = max(q[states[j], a, m] for a in range(n_actions) for m in range(1, k_max + 1))
+                target += gamma ** (j - i) * best
+            for k in lengths:
+                q[states[i], action, k] += alpha * (target - q[states[i], action, k])
+
+
+def temporl_update(
+    q: dict[tuple[int, int, int], float],
+    skips: dict[tuple[int, int, int], float],
+    states: list[int],
+    action: int,
+    rewards: list[float],
+    terminated: bool,
+    alpha: float,
+    gamma: float,
+    n_actions: int,
+    k_max: int,
+    pad_terminal: bool,
+) -> None:
+    """Q-learning step by step; then every sub-transition for its skip value, the longest first."""
+    kappa = len(rewards)
+
+    def beyond(j: int) -> float:
+        return 0.0 if terminated and j == kappa else max(q[states[j], a, 1] for a in range(n_actions))
+
+    for t in range(kappa):
+        target = rewards[t] + gamma * beyond(t + 1)
+        q[states[t], action, 1] += alpha * (target - q[states[t], action, 1])
+    spans = [(i, j) for i in range(kappa) for j in range(i + 1, kappa + 1)]
+    for i, j in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
+        target = sum(gamma ** (n - i) * rewards[n] for n in range(i, j)) + gamma ** (j - i) * beyond(j)
+        longest = k_max if pad_terminal and terminated and j == kappa else j - i
+        for k in range(j - i, longest + 1):
+            skips[states[i], action, k] += alpha * (target - skips[states[i], action, k])
 
 
 def as_dictionary(table: np.ndarray) -> dict[tuple[int, int, int], float]:

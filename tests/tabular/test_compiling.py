@@ -77,6 +77,31 @@ def test_the_cache_hits_in_a_second_process_and_misses_when_anything_changes(tmp
     assert run(CALL, tmp_path) == "300 1"
 
 
+PAIR = "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    {}: float\n    {}: float\n"
+READER = """
+from holdfast.tabular.compiling import compiled
+from pair import Pair
+
+@compiled
+def left(pair):
+    return pair.left
+"""
+READ = (
+    "import reader; print(reader.left(reader.Pair(left=1.0, right=2.0)), "
+    "sum(reader.left.stats.cache_hits.values()))"
+)
+
+
+def test_the_cache_misses_when_the_fields_of_a_named_tuple_change(tmp_path: Path) -> None:
+    (tmp_path / "reader.py").write_text(READER)
+    (tmp_path / "pair.py").write_text(PAIR.format("left", "right"))
+    assert run(READ, tmp_path) == "1.0 0"
+    assert run(READ, tmp_path) == "1.0 1"
+    (tmp_path / "pair.py").write_text(PAIR.format("right", "left"))
+    assert run(READ, tmp_path) == "1.0 0"
+    assert run(READ, tmp_path) == "1.0 1"
+
+
 def test_where_no_cache_can_be_written_it_compiles_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "alone.py").write_text(
         "from holdfast.tabular.compiling import compiled\n\n@compiled\ndef double(x):\n    return 2 * x\n"

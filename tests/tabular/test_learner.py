@@ -11,7 +11,14 @@ import pytest
 from holdfast.core import Linear, Option, PartialHistory
 from holdfast.envs import make_env
 from holdfast.mdp import TabularMDP
-from holdfast.tabular import PerQLearning, QLearning, RunState
+from holdfast.tabular import (
+    EZGreedyQLearning,
+    MSAQLearning,
+    PerQLearning,
+    QLearning,
+    RunState,
+    TempoRLQLearning,
+)
 from tests.tabular.conftest import corridor, random_mdp, same_episodes
 from tests.tabular.learners import LEARNERS
 
@@ -80,6 +87,27 @@ def test_advancing_leaves_the_state_it_began_with(cliff: TabularMDP) -> None:
 
 
 def test_a_state_of_another_learner_is_refused(cliff: TabularMDP) -> None:
+    # Their tables are of the same shapes.
+    for learner, other in ((MSAQLearning(3), PerQLearning(3)), (QLearning(), EZGreedyQLearning(3))):
+        state = learner.start(cliff)
+        restored = RunState.restore(json.loads(json.dumps(state.document())), state.arrays())
+        further, _ = learner.advance(cliff, restored, 1)
+        for each in (state, restored, further):
+            sentence = f"state must be of a {type(other).__name__}, not of a {type(learner).__name__}"
+            with pytest.raises(ValueError, match=sentence):
+                other.advance(cliff, each, 1)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_state_has_a_policy(name: str, cliff: TabularMDP) -> None:
+    learner = LEARNERS[name]()
+    state, _ = learner.advance(cliff, learner.start(cliff), 40)
+    policy = learner.policy_of(state.tables)
+    learner.fit(cliff, 40)
+    np.testing.assert_array_equal(policy.options(), learner.policy().options())
+
+
+def test_a_state_of_other_tables_is_refused(cliff: TabularMDP) -> None:
     state = PerQLearning(3).start(cliff)
     with pytest.raises(ValueError, match=r"state must have a table 'q' of shape \(60, 4, 4\)"):
         PerQLearning(4).advance(cliff, state, 1)
@@ -121,17 +149,20 @@ def test_after_training_the_learner_acts_with_the_last_runs_values(cliff: Tabula
     assert isinstance(learner.act(0), Option)
 
 
-def test_greedy_ties_are_settled_as_asked() -> None:
-    # Nothing is learned, so that all actions tie: the first one never leaves the start, a random one does.
-    mdp = corridor()
-    for ties, stays in (("first", True), ("random", False)):
-        learner = QLearning(alpha=1e-9, greedy_ties=ties, step_limit=30, epsilon=1.0)
-        state = learner.start(mdp)
-        state.tables["q"][:] = 0.0
-        _, log = learner.advance(mdp, state, 1)
-        assert (log.greedy_returns[0] == 0.0 and log.greedy_steps[0] == 30) or not stays
-    many = QLearning(alpha=1e-12, greedy_ties="random", epsilon=1.0, step_limit=1).fit(mdp, 300)
-    assert many.greedy_steps.mean() == 1.0
+@pytest.mark.parametrize("loop", ["compiled", "python"])
+def test_greedy_ties_are_settled_as_asked(loop: str) -> None:
+    # The three actions of the start lead to states whose rewards are 0, 1 and 2; with γ = 0 they tie for ever.
+    P = np.array([[1, 2, 3], [4, 4, 4], [4, 4, 4], [4, 4, 4], [4, 4, 4]])
+    r = np.array([[0.0], [0.0], [1.0], [2.0], [0.0]]) * np.ones(3)
+    mdp = TabularMDP(P, r, 0.0, initial=0, terminal=[4])
+    first, random = (
+        QLearning(gamma=0.0, epsilon=1.0, greedy_ties=ties).fit(mdp, 900, loop=loop)
+        for ties in ("first", "random")
+    )
+    assert (first.greedy_returns == 0.0).all()
+    shares = [(random.greedy_returns == reward).mean() for reward in (0.0, 1.0, 2.0)]
+    np.testing.assert_allclose(shares, 1 / 3, atol=0.06)
+    np.testing.assert_array_equal(first.training_returns, random.training_returns)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +209,24 @@ def test_a_history_that_does_not_fit_is_refused(history: PartialHistory, sentenc
     learner.reset(3, 2)
     with pytest.raises(ValueError, match=sentence):
         learner.update(history)
+
+
+@pytest.mark.parametrize("k_max", [1, 3])
+@pytest.mark.parametrize("kind", [PerQLearning, MSAQLearning, TempoRLQLearning])
+def test_a_history_longer_than_k_max_is_refused(kind: Any, k_max: int) -> None:
+    learner = kind(k_max)
+    learner.reset(2, 1)
+    history = PartialHistory(np.zeros(k_max + 2, dtype=int), 0, np.ones(k_max + 1))
+    with pytest.raises(ValueError, match=f"history must be of at most k_max = {k_max} steps, not {k_max + 1}"):
+        learner.update(history)
+    assert not learner.q.any()
+
+
+@pytest.mark.parametrize("learner", [QLearning(), EZGreedyQLearning(2)])
+def test_what_learns_step_by_step_takes_a_history_of_any_length(learner: Any) -> None:
+    learner.reset(2, 1)
+    learner.update(PartialHistory(np.zeros(10, dtype=int), 0, np.ones(9)))
+    assert learner.q[0, 0, 0] > 0.0
 
 
 def test_states_and_runs_out_of_range_are_refused() -> None:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from holdfast.core import PartialHistory
 from holdfast.mdp import TabularMDP
 from holdfast.tabular import MSAQLearning, PerQLearning, QLearning
 from tests.tabular.conftest import same_episodes
+from tests.tabular.literal import as_dictionary, as_table, msa_update
+from tests.tabular.strategies import Case, histories
 
 HISTORY = PartialHistory(np.array([0, 1, 2]), 0, np.array([4.0, 8.0]), terminated=True)
 
@@ -38,6 +42,37 @@ def test_padding_changes_nothing_where_no_episode_ends() -> None:
         learner.update(history)
         tables.append(learner.q)
     np.testing.assert_array_equal(*tables)
+
+
+@settings(max_examples=200)
+@given(
+    histories(),
+    st.sampled_from([0.1, 0.5, 1.0]),
+    st.sampled_from([0.0, 0.9, 1.0]),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_the_update_is_the_literal_one(
+    case: Case, alpha: float, gamma: float, pad_terminal: bool, seed: int
+) -> None:
+    n_states, n_actions, k_max, history = case
+    learner = MSAQLearning(k_max, alpha=alpha, gamma=gamma, initial_std=1.0, pad_terminal=pad_terminal)
+    learner.reset(n_states, n_actions, seed)
+    values = as_dictionary(learner.q)
+    msa_update(
+        values,
+        [int(s) for s in history.states],
+        history.action,
+        [float(r) for r in history.rewards],
+        history.terminated,
+        alpha,
+        gamma,
+        n_actions,
+        k_max,
+        pad_terminal,
+    )
+    learner.update(history)
+    np.testing.assert_allclose(learner.q, as_table(values, learner.q.shape), rtol=0.0, atol=1e-12)
 
 
 def test_one_long_option_is_learned_as_perq_learns_it() -> None:

@@ -14,6 +14,7 @@ from holdfast.mdp import TabularMDP, q_star_options
 from holdfast.tabular import PerQLearning, QLearning
 from tests.tabular.conftest import corridor, random_mdp, same_episodes
 from tests.tabular.literal import as_dictionary, as_table, perq_run, update
+from tests.tabular.strategies import Case, histories
 
 
 def test_an_update_by_hand() -> None:
@@ -49,22 +50,9 @@ def test_the_primitive_target_looks_at_one_step_only() -> None:
         assert learner.q[0, 0, 0] == expected
 
 
-@st.composite
-def histories(draw: Any) -> tuple[int, int, int, PartialHistory]:
-    n_states, n_actions, k_max = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 6))
-    kappa = draw(st.integers(1, k_max))
-    states = draw(st.lists(st.integers(0, n_states - 1), min_size=kappa + 1, max_size=kappa + 1))
-    rewards = draw(st.lists(st.floats(-10, 10, width=32), min_size=kappa, max_size=kappa))
-    action = draw(st.integers(0, n_actions - 1))
-    history = PartialHistory(np.array(states), action, np.array(rewards), draw(st.booleans()))
-    return n_states, n_actions, k_max, history
-
-
 @settings(max_examples=200)
 @given(histories(), st.sampled_from([0.1, 0.5, 1.0]), st.sampled_from([0.0, 0.9, 1.0]), st.integers(0, 99))
-def test_the_update_is_algorithm_1(
-    case: tuple[int, int, int, PartialHistory], alpha: float, gamma: float, seed: int
-) -> None:
+def test_the_update_is_algorithm_1(case: Case, alpha: float, gamma: float, seed: int) -> None:
     n_states, n_actions, k_max, history = case
     learner = PerQLearning(k_max, alpha=alpha, gamma=gamma, initial_std=1.0)
     learner.reset(n_states, n_actions, seed)

@@ -38,6 +38,12 @@ def test_interruption() -> None:
     assert not GreedyPolicy(Q, interrupt_margin=1.0).interrupts(0, Option(1, 3))
 
 
+def test_a_margin_below_the_tolerance_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"interrupt_margin must be at least decision_tolerance = 0\.2"):
+        GreedyPolicy(Q, decision_tolerance=0.2, interrupt_margin=0.1)
+    GreedyPolicy(Q, decision_tolerance=0.2, interrupt_margin=0.2)
+
+
 def test_the_skip_policy_takes_the_longest_of_equal_skips() -> None:
     policy = SkipPolicy(np.array([[0.0, 1.0], [0.0, 0.0]]), Q)
     assert policy.act(0) == Option(1, 3)

@@ -65,9 +65,10 @@ def test_every_step_is_a_decision() -> None:
     np.testing.assert_array_equal(result.greedy_steps, result.greedy_decisions)
 
 
-def test_updates_per_step_below_one_are_refused() -> None:
-    with pytest.raises(ValueError, match="updates_per_step must be a finite number of at least 1"):
-        QLearning(updates_per_step=0.5)
+@pytest.mark.parametrize("number", [0.5, 1e9])
+def test_updates_per_step_out_of_range_are_refused(number: float) -> None:
+    with pytest.raises(ValueError, match=r"updates_per_step must be a number in \[1, 1e\+06\]"):
+        QLearning(updates_per_step=number)
 
 
 def test_the_published_learning_curve_on_zigzag() -> None:

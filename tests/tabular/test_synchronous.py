@@ -68,6 +68,27 @@ def test_where_chance_rules_samples_are_drawn() -> None:
     assert np.abs(result.q.mean(axis=0) - truth).mean() < 0.15
 
 
+def test_a_way_that_comes_back_draws_anew() -> None:
+    # One live state, left with probability ½ and reward 1: V = ½ + ½γV, for every k alike.
+    P = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
+    r = np.array([[[0.0, 1.0]], [[0.0, 0.0]]])
+    mdp = TabularMDP(P, r, 0.9, initial=0, terminal=[1])
+    truth = 0.5 / (1.0 - 0.45)
+    np.testing.assert_allclose(q_star_options(mdp, 4)[0, 0], truth)
+    for rule in ("combined", "all"):
+        result = learn_synchronously(
+            mdp,
+            k_max=4,
+            rule=rule,
+            alpha=0.003,
+            iterations=1000,
+            seeds=range(5),
+            initial_value=0.9,
+            initial_std=0.0,
+        )
+        np.testing.assert_allclose(result.q[:, 0, 0].mean(axis=0), truth, atol=0.04)
+
+
 def test_bad_input_gets_one_sentence(grid: TabularMDP) -> None:
     with pytest.raises(ValueError, match="rule must be one of 'q', 'combined', 'all', not 'sarsa'"):
         learn_synchronously(grid, rule="sarsa")

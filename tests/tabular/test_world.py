@@ -53,6 +53,15 @@ def test_the_step_limit_is_the_shorter_of_the_learners_and_the_environments() ->
     assert find_world(corridor(), 0, 0.99, 7).step_limit == 7
 
 
+def test_what_others_call_a_step_limit_is_not_read() -> None:
+    class Other(gymnasium.Env[Any, Any]):
+        observation_space = gymnasium.spaces.Discrete(2)
+        action_space = gymnasium.spaces.Discrete(2)
+        step_limit = "none at all"
+
+    assert find_world(Other(), 0, 0.99, None).step_limit == 100
+
+
 def test_a_callable_makes_a_new_environment_for_each_seed() -> None:
     result = QLearning().fit(FrozenLake16, 3, seeds=(1, 2, 3))
     assert result.q.shape == (3, 256, 4, 1)

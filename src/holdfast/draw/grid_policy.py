@@ -78,10 +78,16 @@ def _chosen(
     table: NDArray[np.float64], tolerance: float | None, options: tuple[ArrayLike, ArrayLike] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if options is not None:
-        actions, durations = (np.asarray(part, dtype=np.int64) for part in options)
+        actions, durations = (np.asarray(part) for part in options)
         if actions.shape != (len(table),) or durations.shape != (len(table),):
             raise ValueError(f"options must be actions and persistences of shape ({len(table)},)")
-        return actions, durations
+        for part, low, high in ((actions, 0, len(MOVES) - 1), (durations, 1, table.shape[2])):
+            if part.dtype.kind not in "iu" or part.min() < low or part.max() > high:
+                raise ValueError(
+                    f"options must be whole numbers: actions in 0..{len(MOVES) - 1} "
+                    f"and persistences in 1..{table.shape[2]}"
+                )
+        return actions.astype(np.int64), durations.astype(np.int64)
     return best_option(table) if tolerance is None else few_decision_option(table, tolerance)
 
 

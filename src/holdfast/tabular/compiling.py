@@ -2,7 +2,8 @@
 
 Numba keys its cache on the file of the compiled function alone. What the function calls is built into its machine
 code, so that a change in another file would go unnoticed. Here a function's name in the cache carries a
-fingerprint of its file and of all compiled functions and numbers that its file imports, which carry their own.
+fingerprint of its file and of all compiled functions, numbers and named tuples that its file imports; the compiled
+functions carry their own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def compiled(function: F) -> F:
     """Compile ``function`` on its first call, and keep the machine code on disk for later processes.
 
-    It may call other compiled functions by name; those of other files must be imported at the top of its file.
+    It may call other compiled functions by name; those of other files must be imported at the top of its file, and
+    so must the classes of the named tuples that it is called with.
     Where no folder for the cache can be written, it is compiled in every process. With the environment
     variable ``NUMBA_DISABLE_JIT=1`` it stays the function that it is.
     """
@@ -59,4 +61,7 @@ def fingerprint(function: FunctionType) -> str:
             digest.update(f"{name}={value!r};".encode())
         elif hasattr(value, "py_func"):
             digest.update(f"{name}:{value.py_func.__qualname__};".encode())
+        elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+            # Compiled code knows a field by its place.
+            digest.update(f"{name}:{value._fields!r};".encode() + Path(inspect.getfile(value)).read_bytes())
     return digest.hexdigest()[:12]

@@ -148,6 +148,10 @@ class EZGreedyQLearning(TabularLearner):
         """One table of primitive actions."""
         return {"q": 1}
 
+    def longest_history(self) -> int | None:
+        """Any: it learns step by step."""
+        return None
+
     def run_compiled(
         self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Protocol
 
 import gymnasium
@@ -72,12 +73,13 @@ class GymSteps:
         assert isinstance(env.observation_space, gymnasium.spaces.Discrete)
         assert isinstance(env.action_space, gymnasium.spaces.Discrete)
         self._first_state = int(env.observation_space.start)
+        self._n_states = int(env.observation_space.n)
         self._first_action = int(env.action_space.start)
 
     def begin(self, episode: int, purpose: str) -> int:
         """Reset with the episode's own seed."""
         observation, _ = self._env.reset(seed=reset_seed(self._seed, purpose, episode))
-        return int(observation) - self._first_state
+        return self._state(observation)
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
         """Next state, reward, terminated, truncated."""
@@ -85,7 +87,18 @@ class GymSteps:
         worth = float(reward)
         if not math.isfinite(worth):
             raise ValueError(f"env must give finite rewards, not {worth}")
-        return int(observation) - self._first_state, worth, bool(terminated), bool(truncated)
+        return self._state(observation), worth, bool(terminated), bool(truncated)
+
+    def _state(self, observation: Any) -> int:
+        """The state that ``observation`` stands for, counted from 0."""
+        try:
+            state = operator.index(observation) - self._first_state
+        except TypeError:
+            state = -1
+        if not 0 <= state < self._n_states:
+            last = self._first_state + self._n_states - 1
+            raise ValueError(f"env must give observations in {self._first_state}..{last}, not {observation!r}")
+        return state
 
 
 def run_in_python(

@@ -71,6 +71,7 @@ class TabularLearner(ABC):
         self.step_limit = None if step_limit is None else check_integer("step_limit", step_limit)
         self.greedy_ties = check_choice("greedy_ties", greedy_ties, GREEDY_TIES)
         self._states: list[RunState] = []
+        self._firsts: list[tuple[int, int]] = []
 
     @property
     def ties_at_random(self) -> bool:
@@ -82,6 +83,10 @@ class TabularLearner(ABC):
     @abstractmethod
     def table_depths(self) -> Mapping[str, int]:
         """Number of persistences of each table, by the table's name; one is called ``"q"``."""
+
+    @abstractmethod
+    def longest_history(self) -> int | None:
+        """Largest κ of a history that the rule can learn from; None for any."""
 
     @abstractmethod
     def run_compiled(
@@ -115,7 +120,7 @@ class TabularLearner(ABC):
 
     @abstractmethod
     def policy_of(self, tables: Mapping[str, Floats]) -> Policy:
-        """The greedy policy of ``tables``, each (S, A, K)."""
+        """The greedy policy of ``tables``, each (S, A, K): those of a state, or of one seed of a result."""
 
     # Training.
 
@@ -143,7 +148,7 @@ class TabularLearner(ABC):
         episodes = check_integer("episodes", episodes)
         numbers = check_seeds(seeds)
         states: list[RunState] = []
-        logs, seconds = [], []
+        logs, seconds, firsts = [], [], []
         for run, seed in enumerate(numbers):
             world = find_world(env, seed, self.gamma, self.step_limit, loop)
             try:
@@ -159,7 +164,8 @@ class TabularLearner(ABC):
                 world.close()
             logs.append(log)
             states.append(state)
-        self._states = states
+            firsts.append((world.first_state, world.first_action))
+        self._states, self._firsts = states, firsts
         stacked = {name: np.stack([getattr(log, name) for log in logs]) for name in EpisodeLog._fields}
         tables = {name: np.stack([state.tables[name] for state in states]) for name in states[0].tables}
         return FitResult(
@@ -182,7 +188,8 @@ class TabularLearner(ABC):
     ) -> tuple[RunState, EpisodeLog]:
         """Train ``episodes`` more episodes; ``state`` itself is left as it is.
 
-        However a run is cut into pieces, it is the same run.
+        However a run is cut into pieces, it is the same run. The learner's own tables are not touched:
+        ``policy_of(state.tables)`` is the greedy policy of a state.
 
         Returns:
             The state afterwards, and what happened.
@@ -190,7 +197,7 @@ class TabularLearner(ABC):
         episodes = check_integer("episodes", episodes)
         world = find_world(env, state.seed, self.gamma, self.step_limit, loop)
         try:
-            self._check_tables(world, state)
+            self._check_state(world, state)
             return self._advance(world, state.copy(), episodes, evaluate)
         finally:
             world.close()
@@ -201,6 +208,7 @@ class TabularLearner(ABC):
         """Give the learner fresh tables for ``n_states`` and ``n_actions``, without training."""
         n_states, n_actions = check_integer("n_states", n_states), check_integer("n_actions", n_actions)
         self._states = [self._fresh(n_states, n_actions, None, check_seeds((seed,))[0])]
+        self._firsts = [(0, 0)]
 
     @property
     def q(self) -> Floats:
@@ -208,16 +216,19 @@ class TabularLearner(ABC):
         return self._own(-1).tables["q"]
 
     def update(self, history: PartialHistory) -> None:
-        """Learn from one history: its steps in their order, then the option they make up."""
+        """Learn from one history: its steps in their order, then the option they make up.
+
+        Its states and its action count from 0, whatever an environment counts from.
+        """
         state = self._own(-1)
         n_states, n_actions, _ = state.tables["q"].shape
-        longest = max(self.table_depths().values())
+        longest = self.longest_history()
         states = np.asarray(history.states)
         if states.ndim != 1 or not np.issubdtype(states.dtype, np.integer):
             raise ValueError("history must have states that are whole numbers")
         if states.min() < 0 or states.max() >= n_states or history.action >= n_actions:
             raise ValueError(f"history must stay in states 0..{n_states - 1} with an action in 0..{n_actions - 1}")
-        if longest > 1 and history.kappa > longest:
+        if longest is not None and history.kappa > longest:
             raise ValueError(f"history must be of at most k_max = {longest} steps, not {history.kappa}")
         for i in range(history.kappa):
             ends = history.terminated and i == history.kappa - 1
@@ -227,11 +238,21 @@ class TabularLearner(ABC):
         self.learn_option(state, states.astype(np.int64), history.action, rewards, history.terminated)
 
     def act(self, state: int, seed_index: int = -1) -> Option:
-        """The greedy option for ``state``."""
-        return self.policy(seed_index).act(state)
+        """The greedy option for ``state``, both as the environment counts them that the run was trained in."""
+        policy = self.policy(seed_index)
+        first_state, first_action = self._firsts[seed_index]
+        last = first_state + len(policy.table) - 1
+        number = check_integer("state", state, at_least=first_state)
+        if number > last:
+            raise ValueError(f"state must be in {first_state}..{last}, not {state!r}")
+        option = policy.act(number - first_state)
+        return Option(option.action + first_action, option.k)
 
     def policy(self, seed_index: int = -1) -> Policy:
-        """The greedy policy of a run, by its place among the seeds; the last one unless told."""
+        """The greedy policy of a run, by its place among the seeds; the last one unless told.
+
+        Like the tables, it counts states and actions from 0; ``act`` counts as the environment does.
+        """
         return self.policy_of(self._own(seed_index).tables)
 
     # Helpers.
@@ -257,6 +278,7 @@ class TabularLearner(ABC):
                 table[model.terminal] = 0.0
             tables[name] = table
         return RunState(
+            type(self).__name__,
             seed,
             0,
             tables,
@@ -292,7 +314,9 @@ class TabularLearner(ABC):
             told.progress(told.done_before + state.episode, told.total)
         return state, EpisodeLog(*(np.concatenate(parts) for parts in zip(*logs, strict=True)))
 
-    def _check_tables(self, world: World, state: RunState) -> None:
+    def _check_state(self, world: World, state: RunState) -> None:
+        if state.learner != type(self).__name__:
+            raise ValueError(f"state must be of a {type(self).__name__}, not of a {state.learner}")
         for name, depth in self.table_depths().items():
             needed = (world.n_states, world.n_actions, depth)
             found = state.tables[name].shape if name in state.tables else None

@@ -152,6 +152,10 @@ class MSAQLearning(TabularLearner):
         """One table with all persistences."""
         return {"q": self.k_max}
 
+    def longest_history(self) -> int | None:
+        """k_max."""
+        return self.k_max
+
     def run_compiled(
         self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
     ) -> None:

@@ -33,7 +33,7 @@ from holdfast.tabular.compiled import (
 from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode, hold, is_cut
-from holdfast.tabular.policy import GreedyPolicy, Policy
+from holdfast.tabular.policy import GreedyPolicy, Policy, check_margin
 from holdfast.tabular.run_state import EpisodeLog, RunState
 from holdfast.tabular.simulator import FlatModel, first_state
 
@@ -183,16 +183,16 @@ class PerQLearning(TabularLearner):
         self.target_value = check_choice("target_value", target_value, STATE_VALUES)
         self.interrupt_margin = _check_allowance("interrupt_margin", interrupt_margin)
         self.decision_tolerance = _check_allowance("decision_tolerance", decision_tolerance)
-        if self._margin < self._tolerance:
-            raise ValueError(
-                f"interrupt_margin must be at least decision_tolerance = {decision_tolerance!r}, "
-                f"or options chosen for their length are cut at once, not {interrupt_margin!r}"
-            )
+        check_margin(self.interrupt_margin, self.decision_tolerance)
         self._powers = discounts(self.gamma, self.k_max)
 
     def table_depths(self) -> Mapping[str, int]:
         """One table with all persistences."""
         return {"q": self.k_max}
+
+    def longest_history(self) -> int | None:
+        """k_max."""
+        return self.k_max
 
     def run_compiled(
         self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog

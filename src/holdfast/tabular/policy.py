@@ -14,13 +14,23 @@ from holdfast.core.choice import Decision, best_option, few_decision_option
 from holdfast.core.clock import is_interrupted
 from holdfast.core.options import Option, persistence_index
 
-__all__ = ["GreedyPolicy", "Policy", "SkipPolicy"]
+__all__ = ["GreedyPolicy", "Policy", "SkipPolicy", "check_margin"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 States = int | slice | Integers
 
 ALL = slice(None)
+
+
+def check_margin(interrupt_margin: float | None, decision_tolerance: float | None) -> None:
+    """Say that the margin must not be less than the tolerance, where there are both."""
+    if interrupt_margin is None or decision_tolerance is None or interrupt_margin >= decision_tolerance:
+        return
+    raise ValueError(
+        f"interrupt_margin must be at least decision_tolerance = {decision_tolerance!r}, "
+        f"or options chosen for their length are cut at once, not {interrupt_margin!r}"
+    )
 
 
 class Policy(ABC):
@@ -65,12 +75,17 @@ class GreedyPolicy(Policy):
     Args:
         q: (S, A, K) values.
         decision_tolerance: Hold the best action as long as its value stays this close to the best.
-        interrupt_margin: Drop a held option where another is better than holding on by more than this.
+        interrupt_margin: Drop a held option where another is better than holding on by more than this; not less
+            than the tolerance.
     """
 
     q: Floats
     decision_tolerance: float | None = None
     interrupt_margin: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that no option is cut for the length it was chosen for."""
+        check_margin(self.interrupt_margin, self.decision_tolerance)
 
     @property
     def table(self) -> Floats:

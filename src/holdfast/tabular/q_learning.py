@@ -24,11 +24,15 @@ __all__ = ["QLearning", "equal_updates_per_step", "learn_one_step", "run_q_learn
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+MOST_UPDATES = 1e6
+"""Updates per step beyond which there is a mistake: the loop would seem to hang."""
+
 
 def equal_updates_per_step(k_max: int) -> float:
-    """Updates per step of PerQ-learning when every κ in 1..k_max is equally likely: 6.5, 20.8, 73.5 for 4, 8, 16.
+    """Updates per step of PerQ-learning if κ were uniform over 1..k_max: 6.5, 20.8, 73.5 for 4, 8, 16.
 
-    The paper compares with Q-learning of k_max updates per step and calls the numbers equal; these are.
+    The paper compares with Q-learning of k_max updates per step and calls the numbers equal; these would be. In a
+    run κ is not uniform: it shifts as values are learned, and ends of episodes cut it short.
     """
     lengths = range(1, check_integer("k_max", k_max) + 1)
     return sum(update_count(kappa, k_max) for kappa in lengths) / sum(lengths)
@@ -122,8 +126,8 @@ class QLearning(TabularLearner):
         initial_std: Their standard deviation.
         step_limit: Steps after which an episode is truncated; None for the environment's own limit, else 100.
         greedy_ties: In greedy episodes, whether the ``"first"`` of equals is taken or one at ``"random"``.
-        updates_per_step: How often each step is learned from; fractions are carried over.
-            ``equal_updates_per_step`` gives the number that PerQ-learning makes.
+        updates_per_step: How often each step is learned from, 1 to a million; fractions are carried over.
+            ``equal_updates_per_step`` gives the number that PerQ-learning makes if κ were uniform.
     """
 
     def __init__(
@@ -147,11 +151,15 @@ class QLearning(TabularLearner):
             step_limit=step_limit,
             greedy_ties=greedy_ties,
         )
-        self.updates_per_step = check_real("updates_per_step", updates_per_step, 1.0)
+        self.updates_per_step = check_real("updates_per_step", updates_per_step, 1.0, MOST_UPDATES)
 
     def table_depths(self) -> Mapping[str, int]:
         """One table of primitive actions."""
         return {"q": 1}
+
+    def longest_history(self) -> int | None:
+        """Any: it learns step by step."""
+        return None
 
     def run_compiled(
         self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog

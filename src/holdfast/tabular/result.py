@@ -25,9 +25,12 @@ class FitResult:
         decisions: Options begun in each training episode.
         greedy_steps: Steps of each greedy episode.
         greedy_decisions: Options begun in each greedy episode.
-        q: (seed, S, A, K) final values; K = 1 where the learner values actions alone.
+        q: (seed, S, A, K) final values; K = 1 where the learner values actions alone. Terminal states are worth 0
+            where the model is known; in an environment that is only stepped in they keep their initial values,
+            which nothing reads.
         skip_values: (seed, S, A, K) final skip values; None but for TempoRL.
-        wall_seconds: (seed,) time of each run, without compiling.
+        wall_seconds: (seed,) time of each run, without compiling the loop. With ``loop="python"`` there is none to
+            compile beforehand: what the first run of a process compiles of its update is in that run's time.
     """
 
     seeds: tuple[int, ...]

@@ -53,9 +53,11 @@ class RunState:
 
     The seed is the root of a tree of random streams: one for the agent, one for the environment's training
     episodes, one for its evaluation episodes, and one for random initial values. So the agent draws the same
-    numbers whatever environment it is in, and evaluating changes nothing.
+    numbers whatever environment it is in, and evaluating changes nothing. The greedy policy of a state is what the
+    learner's ``policy_of`` gives for its ``tables``.
 
     Attributes:
+        learner: Name of the class of the learner whose run it is.
         seed: The run's seed.
         episode: Number of episodes done.
         tables: Value tables by name, (S, A, K); the first axis is the state.
@@ -65,6 +67,7 @@ class RunState:
         evaluation: Stream of the evaluation episodes of a model.
     """
 
+    learner: str
     seed: int
     episode: int
     tables: dict[str, NDArray[np.float64]]
@@ -84,7 +87,7 @@ class RunState:
     def document(self) -> dict[str, Any]:
         """All the rest, of plain types that JSON can hold."""
         streams = {name: getattr(self, name).bit_generator.state for name in _STREAMS[1:]}
-        return {"seed": self.seed, "episode": self.episode, "streams": streams}
+        return {"learner": self.learner, "seed": self.seed, "episode": self.episode, "streams": streams}
 
     @classmethod
     def restore(cls, document: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> RunState:
@@ -95,7 +98,8 @@ class RunState:
             streams[name].bit_generator.state = document["streams"][name]
         copies = {name: np.array(array, dtype=np.float64) for name, array in arrays.items()}
         carry = copies.pop("carry")
-        return cls(int(document["seed"]), int(document["episode"]), copies, carry, **streams)
+        seed, episode = int(document["seed"]), int(document["episode"])
+        return cls(str(document["learner"]), seed, episode, copies, carry, **streams)
 
     def after(self, episodes: int) -> RunState:
         """The same, ``episodes`` further on the clock."""

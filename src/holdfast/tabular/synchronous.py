@@ -1,8 +1,9 @@
-"""Learning without exploring: in every iteration every value is updated once, from one sample of each (s,a).
+"""Learning without exploring: in every iteration every value is updated once, from a sample of its own length.
 
-The primitive samples of an iteration are combined: holding ``a`` from s leads through the sample of (s,a), then
-that of (s',a), and so on, which gives a k-step sample of every (s,a,k). Values are read from the table as it was
-before the iteration.
+In an iteration one outcome of every (s,a) is drawn for each of the steps 1..k_max. Holding ``a`` from s leads
+through the first step's outcome of (s,a), then the second step's outcome of (s',a), and so on, which gives a
+k-step sample of every (s,a,k) with k independent draws. Values are read from the table as it was before the
+iteration.
 """
 
 from __future__ import annotations
@@ -125,20 +126,25 @@ def _combined_samples(
     model: FlatModel, environments: Sequence[np.random.Generator], k_max: int, gamma: float
 ) -> _Samples:
     """Where holding each action for 1..k_max steps leads in one iteration, and its discounted reward."""
+    following, reward = _one_step(model, environments)
+    runs, actions = np.arange(len(following))[:, None, None], np.arange(model.n_actions)
+    ends, totals = [following], [reward]
+    for power in discounts(gamma, k_max)[1:-1]:
+        # A way may come back to where it was: the step it takes there must be another draw.
+        following, reward = _one_step(model, environments)
+        totals.append(totals[-1] + power * reward[runs, ends[-1], actions])
+        ends.append(following[runs, ends[-1], actions])
+    return _Samples(ends, totals)
+
+
+def _one_step(model: FlatModel, environments: Sequence[np.random.Generator]) -> tuple[Integers, Floats]:
+    """Next state and reward of one outcome of each (s,a), each (run, S, A), with one run for all if alike."""
     if model.is_deterministic:
         outcomes = model.offsets[None, :-1]
     else:
         outcomes = np.stack([_sampled_outcomes(model, environment) for environment in environments])
     shape = len(outcomes), model.n_states, model.n_actions
-    following = model.successors[outcomes].reshape(shape)
-    reward = model.rewards[outcomes].reshape(shape)
-    runs, actions = np.arange(len(outcomes))[:, None, None], np.arange(model.n_actions)
-    ends, totals = [following], [reward]
-    for _ in range(k_max - 1):
-        # One more step of the same action in front of what is known.
-        ends.append(ends[-1][runs, following, actions])
-        totals.append(reward + gamma * totals[-1][runs, following, actions])
-    return _Samples(ends, totals)
+    return model.successors[outcomes].reshape(shape), model.rewards[outcomes].reshape(shape)
 
 
 def _sampled_outcomes(model: FlatModel, environment: np.random.Generator) -> Integers:

@@ -213,6 +213,10 @@ class TempoRLQLearning(TabularLearner):
         """Actions for one step, and skips."""
         return {"q": 1, "skip_values": self.k_max}
 
+    def longest_history(self) -> int | None:
+        """k_max."""
+        return self.k_max
+
     def run_compiled(
         self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
     ) -> None:

@@ -39,6 +39,8 @@ class World:
         env: The environment; None where ``model`` was given as such.
         compiled: Whether the compiled loop is to run.
         owned: Whether the environment was made for this run and is closed with it.
+        first_state: Number of the environment's first state; 0 in a model.
+        first_action: Number of its first action.
     """
 
     n_states: int
@@ -48,6 +50,8 @@ class World:
     env: gymnasium.Env[Any, Any] | None
     compiled: bool
     owned: bool = False
+    first_state: int = 0
+    first_action: int = 0
 
     def close(self) -> None:
         """Close the environment if it was made for this run."""
@@ -77,12 +81,13 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
             "env must be a Gymnasium environment, a TabularMDP, or a callable that makes one of them for a seed, "
             f"not {place!r} (gymnasium.make turns a name into an environment)"
         )
-    n_states, n_actions = _size(place, "observation_space"), _size(place, "action_space")
+    states, actions = _discrete(place, "observation_space"), _discrete(place, "action_space")
     known = [limit for limit in (own_step_limit(place), step_limit) if limit is not None]
     limit = min(known, default=DEFAULT_STEP_LIMIT)
+    firsts = int(states.start), int(actions.start)
     compiled = loop == "compiled" or (loop == "auto" and _is_plain_grid(place))
     if not compiled:
-        return World(n_states, n_actions, limit, None, place, False, made)
+        return World(int(states.n), int(actions.n), limit, None, place, False, made, *firsts)
     wrapper = _opaque_wrapper(place)
     if wrapper is not None:
         raise ValueError(
@@ -90,12 +95,12 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
             "the compiled loop would pass it by"
         )
     model = flat_model(TabularMDP.from_gymnasium(place, gamma))
-    return World(model.n_states, model.n_actions, limit, model, place, True, made)
+    return World(model.n_states, model.n_actions, limit, model, place, True, made, *firsts)
 
 
 def own_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
     """Steps after which ``env`` truncates an episode by itself, where it tells."""
-    limits = [getattr(env.unwrapped, "step_limit", None)]
+    limits = [env.unwrapped.step_limit] if isinstance(env.unwrapped, GridWorld) else []
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, TimeLimit):
             limits.append(env._max_episode_steps)
@@ -103,13 +108,13 @@ def own_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _size(env: gymnasium.Env[Any, Any], name: str) -> int:
+def _discrete(env: gymnasium.Env[Any, Any], name: str) -> gymnasium.spaces.Discrete:
     space = getattr(env, name)
     if not isinstance(space, gymnasium.spaces.Discrete):
         raise TypeError(
             f"env must have a Discrete {name.replace('_', ' ')} for a table of values, not {type(space).__name__}"
         )
-    return int(space.n)
+    return space
 
 
 def _is_plain_grid(env: gymnasium.Env[Any, Any]) -> bool:
