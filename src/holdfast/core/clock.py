@@ -106,13 +106,14 @@ class OptionClock:
             exploratory: (n_envs,) or one bool: drawn at random rather than chosen.
         """
         chosen = self._mask(mask)
-        if np.any(chosen & ~self.idle):
+        if (self._left[chosen] > 0).any():
             raise ValueError("mask must name idle environments only: an option is still held there")
         durations = _whole_numbers("durations", durations, chosen.shape)
-        if np.any(durations[chosen] < 1):
+        if (durations[chosen] < 1).any():
             raise ValueError("durations must be at least 1 where an option begins")
         actions = _whole_numbers("actions", actions, chosen.shape)
-        drawn = np.broadcast_to(np.asarray(exploratory, dtype=np.bool_), chosen.shape)
+        drawn = np.asarray(exploratory, dtype=np.bool_)
+        drawn = drawn if drawn.shape == chosen.shape else np.broadcast_to(drawn, chosen.shape)
         self._action[chosen] = actions[chosen]
         self._planned[chosen] = durations[chosen]
         self._left[chosen] = durations[chosen]
@@ -129,7 +130,7 @@ class OptionClock:
             (n_envs,) bool, the options that are over with this step; ``elapsed`` is then their κ.
         """
         ended = self._mask(episode_ended)
-        if np.any(self.idle):
+        if self.idle.any():
             raise ValueError("every environment must hold an option before tick")
         self._elapsed += 1
         self._left[:] = np.where(ended, 0, self._left - 1)
@@ -170,8 +171,10 @@ class OptionClock:
 
 def _whole_numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
     array = np.asarray(values)
-    if not np.issubdtype(array.dtype, np.integer):
+    if array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, not of type {array.dtype}")
+    if array.shape == shape:
+        return array.astype(np.int64, copy=False)
     try:
         return np.broadcast_to(array.astype(np.int64), shape)
     except ValueError:

@@ -1,8 +1,10 @@
-"""Environments: grid worlds on ASCII maps, registered with Gymnasium, and how to find them by name."""
+"""Environments: grid worlds on ASCII maps, how to find any by name, and a wrapper that holds actions."""
 
+from holdfast.envs.episode_log import EpisodeLog, allow_repetition
 from holdfast.envs.frozen_lake import FrozenLake16, random_map
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.grids import GridWorld
+from holdfast.envs.hold_action import HoldAction
 from holdfast.envs.lookup import make_env
 from holdfast.envs.registration import SHORT_NAMES, register_environments
 
@@ -10,9 +12,12 @@ register_environments()
 
 __all__ = [
     "SHORT_NAMES",
+    "EpisodeLog",
     "FrozenLake16",
     "GridMap",
     "GridWorld",
+    "HoldAction",
+    "allow_repetition",
     "make_env",
     "random_map",
     "register_environments",

@@ -1,0 +1,272 @@
+"""An environment's state is its history: the seed of its reset and the actions since then.
+
+``EpisodeLog`` derives the reset seed of every episode from the run's seed, the environment's index and the
+episode's number, and records the actions. Repeating both brings any environment back whose dynamics depend on
+nothing else, without knowing how to look inside it. It is the outermost wrapper of a single environment, so that
+wrappers below it (time limits, frame stacks, monitors) are brought back by the same repetition.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import wrappers
+from numpy.typing import NDArray
+
+from holdfast.core.checks import check_integer
+from holdfast.core.saved import json_copy, restore_generator
+
+__all__ = ["EpisodeLog", "allow_repetition", "episode_seed", "repeatable_wrappers"]
+
+_GYMNASIUM = (
+    "AtariPreprocessing",
+    "ClipAction",
+    "ClipReward",
+    "DelayObservation",
+    "DiscretizeAction",
+    "DiscretizeObservation",
+    "DtypeObservation",
+    "FilterObservation",
+    "FlattenObservation",
+    "FrameStackObservation",
+    "GrayscaleObservation",
+    "MaxAndSkipObservation",
+    "OrderEnforcing",
+    "PassiveEnvChecker",
+    "RecordEpisodeStatistics",
+    "RepeatAction",
+    "RescaleAction",
+    "RescaleObservation",
+    "ReshapeObservation",
+    "ResizeObservation",
+    "TimeAwareObservation",
+    "TimeLimit",
+)
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+_REPEATABLE: set[str] = {
+    # Not every version has all of them.
+    *(_full_name(getattr(wrappers, name)) for name in _GYMNASIUM if hasattr(wrappers, name)),
+    # Within another one it is given every seed.
+    "holdfast.envs.episode_log.EpisodeLog",
+    "holdfast.envs.hold_action.HoldAction",
+    "stable_baselines3.common.atari_wrappers.ClipRewardEnv",
+    "stable_baselines3.common.atari_wrappers.FireResetEnv",
+    "stable_baselines3.common.atari_wrappers.MaxAndSkipEnv",
+    "stable_baselines3.common.atari_wrappers.NoopResetEnv",
+    "stable_baselines3.common.atari_wrappers.WarpFrame",
+    "stable_baselines3.common.monitor.Monitor",
+}
+"""Wrappers whose state is made of the running episode alone, by full name."""
+
+
+def allow_repetition(wrapper: type[gymnasium.Wrapper[Any, Any, Any, Any]]) -> Any:
+    """Declare that a wrapper can be brought back by repeating an episode; usable as a decorator.
+
+    What such a wrapper remembers must come from the running episode alone, and what it does must depend on nothing
+    but that memory, the actions and random numbers that ``reset`` has seeded.
+    """
+    _REPEATABLE.add(_full_name(wrapper))
+    return wrapper
+
+
+def repeatable_wrappers() -> frozenset[str]:
+    """Full names of the wrappers that this process knows to be brought back by repeating an episode."""
+    return frozenset(_REPEATABLE)
+
+
+class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Seeds every episode by its number, and records what was done in it.
+
+    A seed that is given to ``reset`` is obeyed in that episode and becomes the run's seed: later episodes derive
+    theirs from it.
+
+    Args:
+        env: The environment, with all its wrappers.
+        index: Which of several environments of a run this is.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], index: int = 0) -> None:
+        index = check_integer("index", index, 0)
+        gymnasium.utils.RecordConstructorArgs.__init__(self, index=index)
+        super().__init__(env)
+        self.index = index
+        self._run_seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        self._episode = -1
+        self._seed: int | None = None
+        self._options: dict[str, Any] | None = None
+        self._options_are_lost = False
+        self._actions: list[Any] = []
+        self._observation: Any = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        """Begin the next episode, with the given seed or with that of its number."""
+        if seed is None:
+            self._episode += 1
+            seed = episode_seed(self._run_seed, self.index, self._episode)
+        else:
+            seed = check_integer("seed", seed, 0)
+            self._run_seed, self._episode = seed, 0
+        return self._begin(seed, options)
+
+    def _begin(self, seed: int, options: dict[str, Any] | None) -> tuple[Any, Any]:
+        try:
+            # A copy: the options are the caller's, and the environment may write into them.
+            self._options, self._options_are_lost = json_copy(options), False
+        except ValueError:
+            self._options, self._options_are_lost = None, True
+        self._seed, self._actions = seed, []
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._observation = observation
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """One step, recorded."""
+        self._actions.append(_copied(action))
+        result = self.env.step(action)
+        self._observation = result[0]
+        return result
+
+    # State -------------------------------------------------------------------------------------------------
+
+    def episode_state(self, repeatable: Collection[str] = ()) -> dict[str, Any]:
+        """All that ``repeat_episode`` needs, as arrays and JSON values.
+
+        Where the environment cannot be brought back there is one entry, ``"refused"``, a sentence that says why.
+
+        Args:
+            repeatable: Further wrappers that can be brought back, by their full names: those that were declared in
+                the process that asks.
+        """
+        refused = self._foreign_wrapper(repeatable) or self._unrepeatable_episode()
+        if refused is not None:
+            return {"refused": refused}
+        return {
+            "run_seed": self._run_seed,
+            "index": self.index,
+            "episode": self._episode,
+            "seed": self._seed,
+            "options": json_copy(self._options),
+            "actions": np.array(self._actions),
+            "digest": None if self._seed is None else _digest(self._observation),
+            "action_space": dict(self.action_space.np_random.bit_generator.state),
+        }
+
+    def repeat_episode(self, state: Mapping[str, Any], repeatable: Collection[str] = ()) -> str | None:
+        """Go to where ``episode_state`` was asked for.
+
+        Args:
+            state: What it returned.
+            repeatable: As there.
+
+        Returns:
+            None, or a sentence that says why the environment did not get there.
+        """
+        refused = self._foreign_wrapper(repeatable)
+        if refused is not None:
+            return refused
+        if state["index"] != self.index:
+            return f"environment {self.index} must be given its own episode, not that of {state['index']}"
+        try:
+            repeated = self._repeat(state)
+        except Exception:
+            # Whatever an environment raises in a foreign episode: the process that it lives in must survive.
+            repeated = False
+        if not repeated:
+            return (
+                f"environment {self.index} did not repeat its episode: its dynamics must depend on the reset seed "
+                "and the actions alone"
+            )
+        self._run_seed, self._episode = int(state["run_seed"]), int(state["episode"])
+        try:
+            restore_generator(self.action_space.np_random, state, "action_space")
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def _repeat(self, state: Mapping[str, Any]) -> bool:
+        if state["seed"] is None:
+            self._seed, self._actions = None, []
+            return True
+        self._begin(int(state["seed"]), json_copy(state["options"]))
+        actions = np.asarray(state["actions"])
+        for number, action in enumerate(actions):
+            *_, terminated, truncated, _ = self.step(_as_action(action))
+            if (terminated or truncated) and number + 1 < len(actions):
+                return False
+        return bool(_digest(self._observation) == state["digest"])
+
+    def _foreign_wrapper(self, repeatable: Collection[str]) -> str | None:
+        for wrapper in _wrappers(self.env):
+            name = _full_name(type(wrapper))
+            if name not in _REPEATABLE and name not in repeatable:
+                return (
+                    f"the wrapper {type(wrapper).__name__} cannot be brought back by repeating an episode; if all "
+                    "it remembers comes from the running episode, declare it with holdfast.envs.allow_repetition"
+                )
+        return None
+
+    def _unrepeatable_episode(self) -> str | None:
+        if self._options_are_lost:
+            return "the options of reset must be JSON values for the environment to be brought back"
+        if not _are_numbers(self._actions):
+            return "the actions must be numbers or arrays of one kind for the environment to be brought back"
+        return None
+
+
+def episode_seed(run_seed: int, index: int, episode: int) -> int:
+    """The reset seed of one episode of one environment of a run."""
+    sequence = np.random.SeedSequence(entropy=run_seed, spawn_key=(index, episode))
+    # Gymnasium and Box2D want seeds that fit 32 bits, some of them without a sign.
+    return int(sequence.generate_state(1)[0] >> 1)
+
+
+def _wrappers(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Wrapper[Any, Any, Any, Any]]:
+    while isinstance(env, gymnasium.Wrapper):
+        yield env
+        env = env.env
+
+
+def _copied(action: Any) -> Any:
+    return action.copy() if isinstance(action, np.ndarray) else action
+
+
+def _are_numbers(actions: list[Any]) -> bool:
+    """Whether one array can hold them all and give each back as it was."""
+    if not all(isinstance(action, int | float | np.number | np.bool_ | np.ndarray) for action in actions):
+        return False
+    kinds = {(array.shape, array.dtype) for array in map(np.asarray, actions)}
+    return len(kinds) <= 1 and all(dtype.kind in "biuf" for _, dtype in kinds)
+
+
+def _as_action(action: NDArray[Any]) -> Any:
+    return action.copy() if action.ndim else action[()]
+
+
+def _digest(observation: Any) -> str:
+    """A fingerprint of an observation: arrays, numbers, texts, and tuples and dictionaries of such."""
+    found = hashlib.sha256()
+
+    def add(part: Any) -> None:
+        if isinstance(part, Mapping):
+            for key in sorted(part):
+                found.update(str(key).encode())
+                add(part[key])
+        elif isinstance(part, tuple | list):
+            for item in part:
+                add(item)
+        else:
+            array = np.asarray(part)
+            found.update(f"{array.dtype.str}{array.shape}".encode())
+            found.update(np.ascontiguousarray(array).tobytes())
+
+    add(observation)
+    return found.hexdigest()
