@@ -14,8 +14,10 @@ import holdfast
 PUBLIC = [
     "Decision",
     "EZGreedyQLearning",
+    "EpisodeLog",
     "GridMap",
     "GridWorld",
+    "HoldAction",
     "MSAQLearning",
     "Option",
     "OptionClock",
@@ -27,6 +29,7 @@ PUBLIC = [
     "TabularMDP",
     "TempoRLQLearning",
     "__version__",
+    "make_vec_env",
 ]
 
 
@@ -66,7 +69,7 @@ def test_type_checkers_see_the_names() -> None:
     assert sorted({*seen, "__version__"}) == PUBLIC
 
 
-@pytest.mark.parametrize("name", ["Option", "TabularMDP"])
+@pytest.mark.parametrize("name", ["HoldAction", "Option", "TabularMDP"])
 def test_what_needs_no_agent_loads_no_agent(name: str) -> None:
     code = f"import sys, holdfast\nholdfast.{name}\nassert not {{'torch', 'numba'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.core import Decision, Option, OptionClock, OptionSpace, PartialHistory
-    from holdfast.deep import PerDQN
-    from holdfast.envs import GridMap, GridWorld
+    from holdfast.deep import PerDQN, make_vec_env
+    from holdfast.envs import EpisodeLog, GridMap, GridWorld, HoldAction
     from holdfast.mdp import TabularMDP
     from holdfast.tabular import (
         EZGreedyQLearning,
@@ -27,8 +27,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Decision",
     "EZGreedyQLearning",
+    "EpisodeLog",
     "GridMap",
     "GridWorld",
+    "HoldAction",
     "MSAQLearning",
     "Option",
     "OptionClock",
@@ -40,6 +42,7 @@ __all__ = [
     "TabularMDP",
     "TempoRLQLearning",
     "__version__",
+    "make_vec_env",
 ]
 
 _PACKAGES = ("core", "mdp", "envs", "tabular", "deep")

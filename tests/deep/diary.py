@@ -14,6 +14,8 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from holdfast.deep import PerDQN
+from holdfast.deep.regression import Residuals
+from holdfast.deep.replay import OptionBatch
 from tests.deep.literal_replay import GAMMA, LiteralReplay, Step, encode
 
 BOX = spaces.Box(-np.inf, np.inf, (2,), np.float32)
@@ -126,6 +128,28 @@ def watch_decisions(model: PerDQN) -> list[Decided]:
         begin(mask, actions, durations, exploratory)
 
     model.clock.begin = spy  # type: ignore[method-assign]
+    return found
+
+
+class Learned(NamedTuple):
+    """A batch that was learned from."""
+
+    batch: OptionBatch
+    residuals: Residuals
+    targets: np.ndarray
+
+
+def watch_learning(model: PerDQN) -> list[Learned]:
+    """A list that grows with every batch the agent learns from."""
+    found: list[Learned] = []
+    learn_from = model._learn_from
+
+    def spy(batch: OptionBatch) -> tuple[Residuals, np.ndarray]:
+        residuals, targets = learn_from(batch)
+        found.append(Learned(batch, residuals, targets))
+        return residuals, targets
+
+    model._learn_from = spy  # type: ignore[method-assign]
     return found
 
 

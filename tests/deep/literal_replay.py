@@ -130,7 +130,7 @@ def drawable_tuples(buffer: OptionReplayBuffer) -> list[Counter[Tuple]]:
     shape = batch.rows.shape
     space = buffer.observation_space
     states = np.array(decode(space, batch.observations)).reshape(shape)
-    next_states = np.array(decode(space, buffer.observations_at(batch.next_rows)))[batch.next_index.numpy()]
+    next_states = np.array(decode(space, buffer.observations_at(batch.next_rows.ravel()))).reshape(shape)
     for index in range(buffer.k_max):
         seen: dict[int, Tuple] = {}
         for b in range(shape[1]):

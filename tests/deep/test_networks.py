@@ -11,15 +11,7 @@ from stable_baselines3.dqn.policies import QNetwork
 from torch import nn
 
 from holdfast.deep.networks import ConvFeatures, OptionQNetwork, SpaceScaler, StackedHeads, StackedLinear
-
-BOX = spaces.Box(-1.0, 1.0, (5,), np.float32)
-
-
-def network(space=BOX, n_actions=3, **arguments):
-    extractor = FlattenExtractor(space)
-    return OptionQNetwork(
-        space, spaces.Discrete(n_actions), extractor, extractor.features_dim, **{"net_arch": [8], **arguments}
-    )
+from tests.deep.small_networks import BOX, network
 
 
 def separate_layers(stacked):

@@ -26,6 +26,7 @@ from tests.deep.diary import (
     expected_replay,
     logs,
     watch_decisions,
+    watch_learning,
 )
 from tests.deep.literal_replay import drawable_tuples
 from tests.deep.probes import Pictures, Pier
@@ -156,17 +157,16 @@ def test_logged_losses_and_targets():
     model = agent(diaries(), **{**LEARNING, "gradient_steps": 0})
     rows = capture_log(model)
     model.learn(50, log_interval=1000)
-    results, batch_loss = [], model._batch_loss
-    model._batch_loss = lambda batch: results.append(batch_loss(batch)) or results[-1]
+    learned = watch_learning(model)
     model.train(gradient_steps=3, batch_size=5)
     model.dump_logs()
     (row,) = rows
     for k in (1, 2, 3):
-        losses = [result.row_losses[k - 1].mean().item() for result in results]
-        targets = [result.targets[k - 1].mean().item() for result in results]
+        losses = [each.residuals.row_losses[k - 1].mean() for each in learned]
+        targets = [each.targets[k - 1].mean() for each in learned]
         assert row[f"train/loss_k{k}"] == pytest.approx(np.mean(losses), rel=1e-5)
         assert row[f"train/target_k{k}"] == pytest.approx(np.mean(targets), rel=1e-5)
-    assert row["train/loss"] == pytest.approx(np.mean([result.loss.item() for result in results]), rel=1e-5)
+    assert row["train/loss"] == pytest.approx(np.mean([each.residuals.loss for each in learned]), rel=1e-5)
     assert row["train/n_updates"] == 3
 
 
@@ -345,9 +345,24 @@ def test_kept_values_follow_the_network_and_the_replay():
     with th.enable_grad():
         model = agent(Pier(), **LEARNING).learn(60)
     rows = np.arange(3)
-    before = model._target_values(rows)
+    before = model._kept_target_values(rows)[rows]
     for parameter in model.q_net_target.parameters():
         parameter.mul_(2.0)
-    fresh = model.q_net_target(model.replay_buffer.observations_at(rows))
-    assert th.allclose(model._target_values(rows), fresh)
-    assert not th.allclose(before, fresh)
+    fresh = model.q_net_target(model.replay_buffer.observations_at(rows)).numpy()
+    np.testing.assert_allclose(model._kept_target_values(rows)[rows], fresh, rtol=1e-6)
+    assert not np.allclose(before, fresh)
+
+
+@th.no_grad()
+def test_kept_values_follow_a_replaced_policy():
+    with th.enable_grad():
+        model = agent(Pier(), **LEARNING).learn(60)
+    rows = np.arange(3)
+    model._kept_target_values(rows)
+    model.policy = copy.deepcopy(model.policy)
+    model._create_aliases()
+    for factor in (2.0, 3.0):
+        for parameter in model.q_net_target.parameters():
+            parameter.mul_(factor)
+        fresh = model.q_net_target(model.replay_buffer.observations_at(rows)).numpy()
+        np.testing.assert_allclose(model._kept_target_values(rows)[rows], fresh, rtol=1e-6)

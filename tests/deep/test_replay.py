@@ -152,11 +152,22 @@ def test_extend_stores_single_steps():
         }
 
 
-def test_each_distinct_last_state_is_listed_once():
+def test_each_last_state_has_one_row():
     trial = played((0, 3), (0, 3), (0, 3), (1, 1))
     batch = trial.buffer.sample(64)
-    last_states = trial.buffer.observations_at(batch.next_rows).numpy()
+    assert batch.next_rows.shape == batch.rows.shape == (3, 64)
+    last_states = trial.buffer.observations_at(np.unique(batch.next_rows)).numpy()
     assert len(last_states) == len(np.unique(last_states, axis=0)) == 4
+
+
+def test_a_batch_is_made_of_arrays_and_its_observations_of_tensors():
+    batch = full_buffer().sample(4, beta=0.5)
+    assert batch.observations.dtype == th.float32
+    assert batch.observations.shape == (12, 2)
+    found = {name: value.dtype for name, value in batch._asdict().items() if name != "observations"}
+    numbers = ("actions", "rest", "next_rows", "rows")
+    assert found == {name: np.int64 if name in numbers else np.float32 for name in found}
+    assert all(isinstance(value, np.ndarray) and value.shape == (3, 4) for value in batch[1:])
 
 
 def test_reset_forgets_everything():
@@ -230,7 +241,7 @@ def test_weights_are_the_formula_over_the_largest_of_the_view():
         probabilities = priorities / priorities.sum()
         weights = (len(priorities) * probabilities) ** -beta
         expected = (weights / weights.max())[batch.rows[index]]
-        np.testing.assert_allclose(batch.weights[index].numpy(), expected, rtol=1e-6)
+        np.testing.assert_allclose(batch.weights[index], expected, rtol=1e-6)
 
 
 def test_uniform_draws_have_no_weights_and_ignore_td_errors():
@@ -243,7 +254,7 @@ def test_uniform_draws_have_no_weights_and_ignore_td_errors():
 
 def test_uniform_draws_weigh_an_empty_view_zero():
     buffer = played((0, 2), (0, 2), prioritized=False, bootstrap=False).buffer
-    weights = buffer.sample(4).weights.numpy()
+    weights = buffer.sample(4).weights
     assert weights.tolist() == [[1.0] * 4, [1.0] * 4, [0.0] * 4]
 
 
@@ -286,10 +297,10 @@ def test_k_max_1_draws_as_sb3_does():
         np.random.seed(number)  # noqa: NPY002
         expected = theirs.sample(5)
         assert th.equal(batch.observations, expected.observations)
-        assert th.equal(ours.observations_at(batch.next_rows), expected.next_observations)
-        assert th.equal(batch.actions[0], expected.actions[:, 0])
-        assert th.equal(batch.rewards[0], expected.rewards[:, 0])
-        assert th.equal(batch.dones[0], expected.dones[:, 0])
+        assert th.equal(ours.observations_at(batch.next_rows[0]), expected.next_observations)
+        np.testing.assert_array_equal(batch.actions[0], expected.actions[:, 0])
+        np.testing.assert_array_equal(batch.rewards[0], expected.rewards[:, 0])
+        np.testing.assert_array_equal(batch.dones[0], expected.dones[:, 0])
 
 
 def test_normalised_rewards_are_those_of_single_steps():
@@ -313,8 +324,8 @@ def test_normalised_rewards_are_those_of_single_steps():
             assert float(after.rewards[index, b]) == pytest.approx(expected, rel=1e-6)
     np.testing.assert_allclose(after.observations, env.normalize_obs(before.observations.numpy()), rtol=1e-6)
     np.testing.assert_array_equal(before.next_rows, after.next_rows)
-    stored = trial.buffer.observations_at(after.next_rows)
-    shown = trial.buffer.observations_at(after.next_rows, env)
+    stored = trial.buffer.observations_at(after.next_rows.ravel())
+    shown = trial.buffer.observations_at(after.next_rows.ravel(), env)
     np.testing.assert_allclose(shown, env.normalize_obs(stored.numpy()), rtol=1e-6)
     assert after.observations.dtype == th.float32
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch as th
 
 from holdfast.deep.statistics import HoldStatistics, UpdateStatistics
 
@@ -67,9 +66,26 @@ def test_the_window_forgets_old_episodes():
 
 def test_losses_and_targets_by_persistence_since_the_last_time():
     statistics = UpdateStatistics(2)
-    statistics.add(th.tensor([[1.0, 3.0], [0.0, 0.0]]), th.tensor([[5.0, 5.0], [1.0, 2.0]]))
-    statistics.add(th.tensor([[4.0, 4.0], [1.0, 1.0]]), th.tensor([[7.0, 7.0], [0.5, 0.5]]))
+    statistics.add(np.array([[1.0, 3.0], [0.0, 0.0]]), np.array([[5.0, 5.0], [1.0, 2.0]]))
+    statistics.add(np.array([[4.0, 4.0], [1.0, 1.0]]), np.array([[7.0, 7.0], [0.5, 0.5]]))
     assert statistics.means() == pytest.approx(
         {"train/loss_k1": 3.0, "train/target_k1": 6.0, "train/loss_k2": 0.5, "train/target_k2": 1.0}
     )
     assert statistics.means() == {}
+
+
+def test_a_view_that_holds_nothing_is_left_out_of_its_means():
+    statistics = UpdateStatistics(2)
+    ones = np.ones((2, 3), dtype=np.float32)
+    statistics.add(9.0 * ones, 8.0 * ones, np.array([True, False]))
+    statistics.add(1.0 * ones, 2.0 * ones, np.array([True, True]))
+    assert statistics.means() == pytest.approx(
+        {"train/loss_k1": 5.0, "train/target_k1": 5.0, "train/loss_k2": 1.0, "train/target_k2": 2.0}
+    )
+
+
+def test_the_means_of_numbers_whose_sum_is_too_large_for_32_bits():
+    statistics = UpdateStatistics(1)
+    large = np.full((1, 4), 3e38, dtype=np.float32)
+    statistics.add(large, -large)
+    assert statistics.means() == pytest.approx({"train/loss_k1": 3e38, "train/target_k1": -3e38})

@@ -1,4 +1,4 @@
-"""The TD targets on tensors: hand-computed cases, and the NumPy twins of ``holdfast.core``."""
+"""The TD targets on tensors and on kept values: hand-computed cases, and the NumPy twins of ``holdfast.core``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from holdfast.core import targets as core
 from holdfast.core.history import PartialHistory
 from holdfast.core.targets import empirical_all_persistence
-from holdfast.deep.targets import TARGET_VALUES, all_persistence_targets, held_values, state_values
+from holdfast.deep.targets import (
+    TARGET_VALUES,
+    all_persistence_targets,
+    held_values,
+    kept_targets,
+    state_values,
+)
 
 # Two next states, two actions, three persistences.
 TARGET_Q = th.tensor(
@@ -28,9 +34,26 @@ ONLINE_Q = th.tensor(
 )
 
 
+def kept_target(kind, reward, discount, done, rest, action, next_state, q):
+    """The same from values that are kept by row, of which this one needs the last."""
+    values = np.concatenate([np.full_like(q, np.nan), q[next_state : next_state + 1]])
+    rows = np.full((1, 1), len(values) - 1)
+    numbers = (np.full((1, 1), number, dtype=q.dtype) for number in (reward, discount, done))
+    actions, rests = np.full((1, 1), action), np.full((1, 1), rest)
+    return kept_targets(values, rows, actions, rests, *numbers, kind == "primitive").item()
+
+
 def target(kind="options", *, reward, discount, done, k, length, action, next_state, q=TARGET_Q):
-    """The target of one tuple of D_k."""
-    rest = th.tensor([[k - length]])
+    """The target of one tuple of D_k, which is the same in both forms."""
+    found = tensor_target(kind, reward, discount, done, k - length, action, next_state, q)
+    if kind != "double":
+        kept = kept_target(kind, reward, discount, done, k - length, action, next_state, q.numpy())
+        assert kept == pytest.approx(found, rel=1e-6, abs=1e-6)
+    return found
+
+
+def tensor_target(kind, reward, discount, done, rest, action, next_state, q):
+    rest = th.tensor([[rest]])
     at, held = th.tensor([[next_state]]), th.tensor([[action]])
     online = ONLINE_Q if kind == "double" else None
     return all_persistence_targets(
@@ -99,6 +122,15 @@ def test_target_value_must_be_known():
         state_values("max", TARGET_Q)
 
 
+@pytest.mark.parametrize("primitive", [False, True])
+def test_a_value_that_is_no_number_is_not_overlooked(primitive):
+    zero, one = np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32)
+    for action in range(3):
+        values = np.arange(6, dtype=np.float32).reshape(1, 3, 2)
+        values[0, action, 0] = np.nan
+        assert np.isnan(kept_targets(values, zero, zero, zero, one, one, 0 * one, primitive)).all()
+
+
 # Against the NumPy twins -----------------------------------------------------------------------------------
 
 
@@ -125,6 +157,54 @@ def test_targets_equal_their_numpy_twin(seed, k_max, batch):
         *map(th.as_tensor, (rewards, discounts, dones, complete == 1, next_values, held))
     )
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    n_rows=st.integers(1, 5),
+    n_actions=st.integers(1, 3),
+    k_max=st.integers(1, 4),
+    batch=st.integers(1, 5),
+    kind=st.sampled_from(["options", "primitive"]),
+    in_quarters=st.booleans(),
+)
+def test_kept_targets_equal_both_twins(seed, n_rows, n_actions, k_max, batch, kind, in_quarters):
+    random = np.random.default_rng(seed)
+    shape = (k_max, batch)
+
+    def numbers(size):
+        # Quarters times powers of 1/2 are exact in 32 bits, whatever the order.
+        found = random.integers(-20, 21, size=size) / 4 if in_quarters else random.normal(size=size)
+        return found.astype(np.float32)
+
+    values, rewards = numbers((n_rows, n_actions, k_max)), numbers(shape)
+    next_rows, actions = random.integers(n_rows, size=shape), random.integers(n_actions, size=shape)
+    rest = random.integers(np.arange(1, k_max + 1)[:, None], size=shape)
+    lengths = np.arange(1, k_max + 1)[:, None] - rest
+    discounts = ((0.5 if in_quarters else 0.97) ** lengths).astype(np.float32)
+    dones = random.integers(2, size=shape).astype(np.float32)
+    # Nothing but the rows that are named may be looked at.
+    kept = np.where(np.isin(np.arange(n_rows), next_rows)[:, None, None], values, np.float32(np.nan))
+    found = kept_targets(kept, next_rows, actions, rest, rewards, discounts, dones, kind == "primitive")
+    assert found.dtype == np.float32
+
+    at_end = values[next_rows]
+    held = at_end[(*np.indices(shape), actions, np.maximum(rest, 1) - 1)]
+    by_numpy = core.all_persistence_target(
+        rewards, discounts, rest == 0, core.state_value(at_end, kind), held, dones == 1.0
+    )
+    q, where, numbered, left = map(th.as_tensor, (values, next_rows, actions, rest))
+    by_torch = all_persistence_targets(
+        *map(th.as_tensor, (rewards, discounts, dones)),
+        left == 0,
+        state_values(kind, q)[where],
+        held_values(q, where, numbered, left),
+    )
+    if in_quarters:
+        np.testing.assert_array_equal(found, by_numpy)
+        np.testing.assert_array_equal(found, by_torch)
+    np.testing.assert_allclose(found, by_numpy, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, by_torch, rtol=1e-5, atol=1e-6)
 
 
 @given(seed=st.integers(0, 2**31), kappa=st.integers(1, 4), k_max=st.integers(1, 4), terminated=st.booleans())

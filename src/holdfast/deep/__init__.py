@@ -4,6 +4,7 @@ from holdfast.deep.option_dqn import OptionDQN
 from holdfast.deep.per_dqn import PerDQN
 from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 from holdfast.deep.replay import OptionReplayBuffer
+from holdfast.deep.vec_envs import make_vec_env
 
 __all__ = [
     "CnnPolicy",
@@ -12,4 +13,5 @@ __all__ = [
     "OptionDQN",
     "OptionReplayBuffer",
     "PerDQN",
+    "make_vec_env",
 ]

@@ -7,10 +7,14 @@ target network changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
+
+from holdfast.core.saved import take_array
 
 __all__ = ["KeptValues"]
 
@@ -34,14 +38,17 @@ class KeptValues:
         """Memory in use."""
         return self.values.nbytes + self.known.nbytes
 
-    def get(self, rows: Rows, compute: Callable[[Rows], NDArray[np.float32]]) -> NDArray[np.float32]:
-        """The values of distinct ``rows``; ``compute`` is asked for those that are not known."""
+    def need(self, rows: Rows, compute: Callable[[Rows], NDArray[np.float32]]) -> None:
+        """See to it that the values of ``rows`` are known; ``compute`` is asked for those that are not."""
         self._grow(int(rows.max()) + 1)
-        missing = rows[~self.known[rows]]
-        if len(missing):
+        missing = _unknown(rows.ravel(), self.known)
+        if len(missing) == 0:
+            return
+        try:
             self.values[missing] = compute(missing)
-            self.known[missing] = True
-        return self.values[rows]
+        except BaseException:
+            self.known[missing] = False
+            raise
 
     def drop(self, rows: Rows | None = None) -> None:
         """Forget the values of ``rows``, or all."""
@@ -50,8 +57,35 @@ class KeptValues:
         else:
             self.known[rows[rows < len(self.known)]] = False
 
+    def state(self) -> dict[str, Any]:
+        """A copy of what is known."""
+        return {"rows": np.flatnonzero(self.known), "values": self.values[self.known]}
+
+    def restore(self, state: Mapping[str, Any], most_rows: int) -> None:
+        """Know what ``state`` knew, of ``most_rows`` rows at most."""
+        rows = take_array(state, "rows", np.int64, (None,))
+        values = take_array(state, "values", np.float32, (len(rows), *self.values.shape[1:]))
+        if np.any((rows < 0) | (rows >= most_rows)):
+            raise ValueError("the saved state must keep values of rows that its replay has")
+        self.drop()
+        self._grow(int(rows.max(initial=-1)) + 1)
+        self.values[rows], self.known[rows] = values, True
+
     def _grow(self, n_rows: int) -> None:
         if n_rows > len(self.known):
             more = max(n_rows - len(self.known), 64, len(self.known) // 8)
             self.values = np.concatenate([self.values, np.zeros((more, *self.values.shape[1:]), np.float32)])
             self.known = np.concatenate([self.known, np.zeros(more, dtype=np.bool_)])
+
+
+@njit(cache=True)
+def _unknown(rows: Rows, known: NDArray[np.bool_]) -> Rows:
+    """The distinct rows that are not known, which are known from now on."""
+    found = np.empty_like(rows)
+    count = 0
+    for row in rows:
+        if not known[row]:
+            known[row] = True
+            found[count] = row
+            count += 1
+    return found[:count]

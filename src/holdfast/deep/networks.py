@@ -19,6 +19,8 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, Flatten
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
+from holdfast.deep.hand_pass import HandPass
+
 __all__ = ["ConvFeatures", "OptionQNetwork", "SpaceScaler", "StackedHeads", "StackedLinear"]
 
 
@@ -78,20 +80,22 @@ class StackedHeads(nn.Module):
         sizes = [in_features, *head_arch, n_actions + dueling]
         pairs = itertools.pairwise(sizes)
         self.layers = nn.ModuleList(StackedLinear(k_max, size, following) for size, following in pairs)
+        # Walking a ModuleList costs as much as a small product.
+        self.stack: list[StackedLinear] = list(self.layers)  # type: ignore[arg-type]
         self.activation = activation_fn()
         self._is_relu = activation_fn is nn.ReLU
         self.dueling = dueling
 
     def forward(self, features: th.Tensor) -> th.Tensor:
         """Head k on its own rows: (K, B, in) → (K, B, A)."""
-        return self._rest(self.layers[0].forward(features))
+        return self._rest(self.stack[0].forward(features))
 
     def on_shared(self, features: th.Tensor) -> th.Tensor:
         """Every head on every row: (B, in) → (K, B, A)."""
-        return self._rest(self.layers[0].on_shared(features))  # type: ignore[operator]
+        return self._rest(self.stack[0].on_shared(features))
 
     def _rest(self, values: th.Tensor) -> th.Tensor:
-        for layer in self.layers[1:]:
+        for layer in self.stack[1:]:
             values = layer.forward(values.relu_() if self._is_relu else self.activation(values))
         if self.dueling:
             state_value, advantages = values[..., :1], values[..., 1:]
@@ -164,6 +168,11 @@ class OptionQNetwork(BasePolicy):
         head_arch: Hidden units of each head's layers.
         dueling: Dueling heads.
         scale_to_space: Scale finite Box bounds to [−1, 1].
+
+    Attributes:
+        is_plain: Whether it maps vectors through linear layers and ReLUs alone.
+        trunk_layers: The linear ones of the trunk.
+        hand_pass: Its passes by hand, if it is plain.
     """
 
     action_space: spaces.Discrete
@@ -194,13 +203,27 @@ class OptionQNetwork(BasePolicy):
         width = net_arch[-1] if net_arch else features_dim
         self.heads = StackedHeads(k_max, width, head_arch, int(action_space.n), activation_fn, dueling)
         self.scalers = nn.ModuleDict(_scalers(observation_space) if scale_to_space else {})
-        self._trunk_layers = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
-        self._is_plain = (
+        self.trunk_layers = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
+        self.is_plain = (
             isinstance(observation_space, spaces.Box)
             and not is_image_space(observation_space)
             and type(features_extractor) is FlattenExtractor
             and activation_fn is nn.ReLU
         )
+        self.hand_pass = HandPass(self)
+
+    @property
+    def all_parameters(self) -> list[th.Tensor]:
+        """The parameters, without the cost of looking for them where the network is plain."""
+        if not self.is_plain:
+            return list(self.parameters())
+        layers: tuple[nn.Linear | StackedLinear, ...] = (*self.trunk_layers, *self.heads.stack)
+        return [part for layer in layers for part in (layer.weight, layer.bias)]
+
+    @property
+    def device(self) -> th.device:
+        """Where the parameters are."""
+        return self.heads.stack[0].weight.device
 
     def forward(self, obs: Any) -> th.Tensor:
         """Values of every option: (B, A, K)."""
@@ -212,20 +235,22 @@ class OptionQNetwork(BasePolicy):
         return self.heads(features.view(self.k_max, -1, features.shape[-1]))
 
     def _trunk_features(self, obs: Any) -> th.Tensor:
-        if self._is_plain:
-            return self._plain_trunk_features(obs)
+        if self.is_plain:
+            # The same for vectors through linear layers and ReLUs, without the cost of calling modules.
+            features = self.plain_inputs(obs)
+            for layer in self.trunk_layers:
+                features = F.linear(features, layer.weight, layer.bias).relu_()
+            return features
         inputs = preprocess_obs(obs, self.observation_space, normalize_images=self.normalize_images)
         for key, scaler in self.scalers.items():
             inputs = {**inputs, key: scaler(inputs[key])} if isinstance(inputs, dict) else scaler(inputs)
         return self.trunk(self.features_extractor(inputs))
 
-    def _plain_trunk_features(self, obs: th.Tensor) -> th.Tensor:
-        """The same for vectors through linear layers and ReLUs, without the cost of calling modules."""
+    def plain_inputs(self, obs: th.Tensor) -> th.Tensor:
+        """What the first layer of a plain network sees: (B, inputs)."""
         inputs = obs.float().flatten(1)
         if "all" in self.scalers:
             inputs = self.scalers["all"](inputs.view_as(obs)).flatten(1)
-        for layer in self._trunk_layers:
-            inputs = F.linear(inputs, layer.weight, layer.bias).relu_()
         return inputs
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:

@@ -7,11 +7,14 @@ frame per step for stacked images, only needs the methods of ``ObservationStore`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
+
+from holdfast.core.saved import take_array, take_mapping
 
 __all__ = ["ArrayStore", "DictStore", "ObservationStore", "make_store"]
 
@@ -39,6 +42,19 @@ class ObservationStore(Protocol):
 
     def give_back(self, row: int) -> None:
         """A lent row is free again."""
+        ...
+
+    def state(self, n_rows: int) -> dict[str, Any]:
+        """A copy of the first ``n_rows`` rows and of all that are lent."""
+        ...
+
+    def restore(self, state: Mapping[str, Any], n_rows: int, lent: Rows) -> None:
+        """Go on from what ``state`` returned for ``n_rows`` rows, of which the rows in ``lent`` are lent."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all."""
         ...
 
     @property
@@ -100,6 +116,31 @@ class ArrayStore:
         """A lent row is free again."""
         self.free.append(row - len(self.own))
 
+    def state(self, n_rows: int) -> dict[str, Any]:
+        """A copy of the first ``n_rows`` rows and of all that are lent."""
+        return {
+            "own": self.own[:n_rows].copy(),
+            "lent": self.lent.copy(),
+            "free": np.array(self.free, dtype=np.int64),
+        }
+
+    def restore(self, state: Mapping[str, Any], n_rows: int, lent: Rows) -> None:
+        """Go on from what ``state`` returned for ``n_rows`` rows, of which the rows in ``lent`` are lent."""
+        shape, dtype = self.own.shape[1:], self.own.dtype
+        own = take_array(state, "own", dtype, (n_rows, *shape))
+        behind = take_array(state, "lent", dtype, (None, *shape))
+        free = take_array(state, "free", np.int64, (None,))
+        if not np.array_equal(np.sort(np.append(free, lent - len(self.own))), np.arange(len(behind))):
+            raise ValueError("the saved state must have each row behind its ring either lent or free")
+        self.own[:n_rows] = own
+        self.own[n_rows:] = 0
+        self.lent, self.free = behind.copy(), free.tolist()
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all."""
+        return len(self.own) + len(self.lent)
+
     @property
     def nbytes(self) -> int:
         """Memory in use."""
@@ -135,6 +176,22 @@ class DictStore:
         """A lent row is free again."""
         for part in self.parts.values():
             part.give_back(row)
+
+    def state(self, n_rows: int) -> dict[str, Any]:
+        """A copy of the first ``n_rows`` rows and of all that are lent."""
+        return {key: part.state(n_rows) for key, part in self.parts.items()}
+
+    def restore(self, state: Mapping[str, Any], n_rows: int, lent: Rows) -> None:
+        """Go on from what ``state`` returned for ``n_rows`` rows, of which the rows in ``lent`` are lent."""
+        for key, part in self.parts.items():
+            part.restore(take_mapping(state, key), n_rows, lent)
+        if len({tuple(part.free) for part in self.parts.values()}) > 1:
+            raise ValueError("the saved state must have the same free rows for every key")
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all."""
+        return min(part.n_rows for part in self.parts.values())
 
     @property
     def nbytes(self) -> int:

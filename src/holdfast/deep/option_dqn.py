@@ -9,27 +9,38 @@ only when the last one is over) and what is stored with it (whether the option i
 
 from __future__ import annotations
 
+import copy
+import math
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+import gymnasium
 import numpy as np
 import torch as th
 from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3 import DQN
 from stable_baselines3.common.base_class import maybe_make_env
+from stable_baselines3.common.env_util import is_wrapped
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
-from stable_baselines3.common.vec_env import unwrap_vec_normalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_normalize
 
-from holdfast.core.checks import check_discount, check_integer, check_real
+from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
 from holdfast.core.clock import OptionClock
+from holdfast.deep.agent_state import LogEntry, agent_state, restore_agent, resume_log
 from holdfast.deep.arguments import check_acting, check_layers, check_mapping, check_scaling
+from holdfast.deep.networks import OptionQNetwork
+from holdfast.deep.optimizing import optimizer_step
 from holdfast.deep.policies import CnnPolicy, Exploration, MlpPolicy, MultiInputPolicy, OptionPolicy
+from holdfast.deep.regression import Residuals
 from holdfast.deep.replay import OptionBatch, OptionReplayBuffer
 from holdfast.deep.statistics import HoldStatistics, UpdateStatistics
+from holdfast.deep.targets import TARGET_VALUES
+from holdfast.envs.episode_log import EpisodeLog
 
-__all__ = ["BatchLoss", "OptionDQN", "clip_gradients"]
+__all__ = ["OptionDQN"]
 
 
 _POLICY_ARGUMENTS = {
@@ -53,22 +64,6 @@ _REPLAY_ARGUMENTS = {
     "alpha": "priority_alpha",
 }
 """Arguments of the replay, and what the agent calls them."""
-
-
-class BatchLoss(NamedTuple):
-    """What an agent makes of a batch.
-
-    Attributes:
-        loss: The scalar to minimise.
-        row_losses: (K, B) of each row, unweighted.
-        td_errors: (K, B).
-        targets: (K, B).
-    """
-
-    loss: th.Tensor
-    row_losses: th.Tensor
-    td_errors: th.Tensor
-    targets: th.Tensor
 
 
 class OptionDQN(DQN):
@@ -104,6 +99,9 @@ class OptionDQN(DQN):
         head_arch: Hidden units of each persistence's own head.
         dueling: Dueling heads.
         normalize_observations: ``"space"`` scales finite Box bounds to [−1, 1] inside the policy.
+        target_value: How V(s') is read off the networks: ``"options"`` is the maximum over all options (the
+            paper), ``"primitive"`` that over actions held once (the same fixed point, less over-estimation),
+            ``"double"`` chooses with the online network and values with the target network.
         bootstrap: Whether tuples shorter than k inform the values of k.
         prioritized: Prioritised replay.
         priority_alpha: Its exponent of the priorities.
@@ -120,6 +118,8 @@ class OptionDQN(DQN):
         "MultiInputPolicy": MultiInputPolicy,
     }
     policy: OptionPolicy
+    q_net: OptionQNetwork  # type: ignore[assignment]
+    q_net_target: OptionQNetwork  # type: ignore[assignment]
     replay_buffer: OptionReplayBuffer | None
     action_space: spaces.Discrete
 
@@ -155,6 +155,7 @@ class OptionDQN(DQN):
         head_arch: list[int] | tuple[int, ...] = (64,),
         dueling: bool = False,
         normalize_observations: str | None = None,
+        target_value: str = "options",
         bootstrap: bool = True,
         prioritized: bool = True,
         priority_alpha: float = 0.6,
@@ -165,6 +166,7 @@ class OptionDQN(DQN):
         _init_setup_model: bool = True,
     ) -> None:
         self.k_max = check_integer("k_max", k_max)
+        self.target_value = check_choice("target_value", target_value, TARGET_VALUES)
         self.bootstrap = bool(bootstrap)
         self.prioritized = bool(prioritized)
         self.priority_alpha = check_real("priority_alpha", priority_alpha, 0.0)
@@ -250,6 +252,7 @@ class OptionDQN(DQN):
             self.policy_kwargs, self.replay_buffer_kwargs = given_policy_kwargs, given_replay_kwargs
         self._refuse_scaling_twice(self.env)
         self._kept_from: tuple[int, ...] = ()
+        self._log_to_go_on: dict[str, LogEntry] | None = None
         self.clock = OptionClock(self.n_envs)
         if self.replay_buffer is not None:
             self.replay_buffer.finish()
@@ -262,6 +265,16 @@ class OptionDQN(DQN):
             raise ValueError(
                 "normalize_observations must be None in an environment whose VecNormalize scales them"
             )
+
+    @staticmethod
+    def _wrap_env(env: GymEnv, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
+        wrapped = DQN._wrap_env(env, verbose, monitor_wrapper)
+        if isinstance(env, gymnasium.Env) and not is_wrapped(env, EpisodeLog):
+            # Given a single environment, an agent can go on exactly after a stop.
+            single = wrapped.unwrapped
+            assert isinstance(single, DummyVecEnv)
+            single.envs = [EpisodeLog(inner) for inner in single.envs]
+        return wrapped
 
     # Acting ------------------------------------------------------------------------------------------------
 
@@ -334,7 +347,36 @@ class OptionDQN(DQN):
         over = self.clock.tick(dones)
         self.hold_statistics.step(began, over, self.clock.elapsed, np.asarray(dones, dtype=np.bool_))
         replay_buffer.announce(over)
-        super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
+        normalizer = self._vec_normalize_env
+        if normalizer is None:
+            self._last_original_obs, original_obs = self._last_obs, new_obs
+        else:
+            original_obs, reward = normalizer.get_original_obs(), normalizer.get_original_reward()
+        # The buffer copies what it stores, so that only the last observations of episodes need a copy here.
+        next_obs = self._with_last_observations(original_obs, dones, infos) if dones.any() else original_obs
+        replay_buffer.add(self._last_original_obs, next_obs, buffer_action, reward, dones, infos)
+        self._last_obs = new_obs
+        if normalizer is not None:
+            self._last_original_obs = original_obs
+
+    def _with_last_observations(self, observations: Any, dones: NDArray[Any], infos: list[dict[str, Any]]) -> Any:
+        """A copy of what the environments show, with the last observation of each episode that ended.
+
+        A VecEnv resets by itself: what it shows then is the first observation of the next episode.
+        """
+        observations = copy.deepcopy(observations)
+        for env in np.flatnonzero(dones):
+            last = infos[env].get("terminal_observation")
+            if last is None:
+                continue
+            if self._vec_normalize_env is not None:
+                last = self._vec_normalize_env.unnormalize_obs(last)
+            if isinstance(observations, dict):
+                for key, values in observations.items():
+                    values[env] = last[key]
+            else:
+                observations[env] = last
+        return observations
 
     def _check_finite(self, name: str, given: Any, env: int | None = None) -> None:
         """Refuse numbers that are none: of every environment, or of one."""
@@ -358,6 +400,7 @@ class OptionDQN(DQN):
     ) -> Any:
         environments_are_reset = reset_num_timesteps or self._last_obs is None
         result = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
+        resume_log(self)
         if environments_are_reset:
             self._drop_held_options()
             self._check_finite("observation", self._last_obs)
@@ -378,31 +421,43 @@ class OptionDQN(DQN):
 
     # Learning ----------------------------------------------------------------------------------------------
 
+    @property
+    def _keeps_target_values(self) -> bool:
+        """One view gains nothing by keeping, and what a training VecNormalize says of an observation changes."""
+        return self.k_max > 1 and self._vec_normalize_env is None
+
     def _target_values(self, rows: NDArray[np.int64]) -> th.Tensor:
-        """Q⁻(s,·,·) of the observations in distinct rows of the replay, (U, A, K)."""
+        """Q⁻(s,·,·) of the observations in rows of the replay, (U, A, K)."""
+        assert self.replay_buffer is not None
+        with th.no_grad():
+            return self.q_net_target(self.replay_buffer.observations_at(rows, self._vec_normalize_env))
+
+    def _kept_target_values(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Q⁻(s,·,·) by row of the replay, (rows, A, K), known for ``rows`` at least."""
         buffer = self.replay_buffer
         assert buffer is not None
-
-        def compute(missing: NDArray[np.int64]) -> th.Tensor:
-            return self.q_net_target(buffer.observations_at(missing, self._vec_normalize_env))
-
-        # One view gains nothing by keeping, and what a training VecNormalize says of an observation changes.
-        if self.k_max == 1 or self._vec_normalize_env is not None:
-            return compute(rows)
-        # Whoever replaces the replay or writes the weights; SB3's own target update goes unnoticed, see _on_step.
-        source = (id(buffer), *(id(p) ^ p._version for p in self.q_net_target.parameters()))
+        source = self._source_of_target_values()
         if source != self._kept_from:
             buffer.kept.drop()
             self._kept_from = source
-        kept = buffer.kept.get(rows, lambda missing: compute(missing).cpu().numpy())
-        return th.as_tensor(kept, device=self.device)
+        buffer.kept.need(rows, lambda missing: self._target_values(missing).cpu().numpy())
+        return buffer.kept.values
+
+    def _source_of_target_values(self) -> tuple[int, ...]:
+        """Changes when the replay is replaced or weights are written; not with SB3's own update, see _on_step."""
+        return (id(self.replay_buffer), *[id(p) ^ p._version for p in self.q_net_target.all_parameters])
+
+    def trust_kept_values(self) -> None:
+        """Say that what the replay keeps comes from the target network as it is."""
+        self._kept_from = self._source_of_target_values()
 
     def _online_values(self, rows: NDArray[np.int64]) -> th.Tensor:
         """Q(s,·,·) of the observations in distinct rows of the replay, (U, A, K)."""
         assert self.replay_buffer is not None
         # Next states must not move batch-norm statistics.
         self.policy.set_training_mode(False)
-        values = self.q_net(self.replay_buffer.observations_at(rows, self._vec_normalize_env))
+        with th.no_grad():
+            values = self.q_net(self.replay_buffer.observations_at(rows, self._vec_normalize_env))
         self.policy.set_training_mode(True)
         return values
 
@@ -437,13 +492,14 @@ class OptionDQN(DQN):
         self.replay_buffer = loaded
 
     @abstractmethod
-    def _batch_loss(self, batch: OptionBatch) -> BatchLoss:
-        """The loss of a batch."""
+    def _learn_from(self, batch: OptionBatch) -> tuple[Residuals, NDArray[np.float32]]:
+        """Set the gradients for a batch; how far off the values were, and the targets (K, B)."""
 
     def train(self, gradient_steps: int, batch_size: int = 32) -> None:
         """Update the networks ``gradient_steps`` times, each with ``batch_size`` rows per persistence."""
-        assert self.replay_buffer is not None
-        drawable = self.replay_buffer.drawable
+        buffer = self.replay_buffer
+        assert buffer is not None
+        drawable = buffer.drawable
         if not drawable.any():
             return
         self.policy.set_training_mode(True)
@@ -452,25 +508,21 @@ class OptionDQN(DQN):
         beta = self.priority_beta0 + (1.0 - self.priority_beta0) * done
         losses = []
         for _ in range(gradient_steps):
-            batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env, beta=beta)
-            result = self._batch_loss(batch)
-            loss = result.loss.item()
-            if not np.isfinite(loss):
+            batch = buffer.sample(batch_size, env=self._vec_normalize_env, beta=beta)
+            residuals, targets = self._learn_from(batch)
+            if not math.isfinite(residuals.loss):
                 raise ValueError(
-                    f"the loss became {loss} at step {self.num_timesteps}: "
+                    f"the loss became {residuals.loss} at step {self.num_timesteps}: "
                     "choose a smaller learning_rate or scale the rewards"
                 )
-            losses.append(loss)
-            self.policy.optimizer.zero_grad()
-            result.loss.backward()
-            clip_gradients(self.policy.optimizer, self.max_grad_norm)
-            self.policy.optimizer.step()
-            if self.prioritized:
-                self.replay_buffer.update_priorities(batch.rows, result.td_errors.cpu().numpy())
-            self.update_statistics.add(result.row_losses, result.targets, drawable)
+            losses.append(residuals.loss)
+            optimizer_step(self.policy.optimizer, self.max_grad_norm)
+            buffer.update_priorities(batch.rows, residuals.td_errors)
+            self.update_statistics.add(residuals.row_losses, targets, drawable)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        self.logger.record("train/loss", np.mean(losses))
+        if losses:
+            self.logger.record("train/loss", sum(losses) / len(losses))
 
     def learn(
         self,
@@ -492,6 +544,29 @@ class OptionDQN(DQN):
         )
         return self
 
+    # State -------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything that is needed to go on exactly from here, as arrays and JSON values.
+
+        To be asked for between two rollouts: before or after ``learn``, or in a callback's ``_on_rollout_start``.
+
+        Raises:
+            ValueError: The environment, or a wrapper of it, cannot be brought back.
+        """
+        return agent_state(self)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on exactly from where ``state`` was asked for; ``learn(..., reset_num_timesteps=False)`` is next.
+
+        The agent must have been made with the same arguments and an environment that was made in the same way. It
+        is not to be used after an error.
+
+        Raises:
+            ValueError: The state is damaged, or belongs to another agent or environment.
+        """
+        restore_agent(self, state)
+
     def _excluded_save_params(self) -> list[str]:
         made_anew = ["clock", "hold_statistics", "update_statistics", "_kept_from"]
         return [*super()._excluded_save_params(), *made_anew]
@@ -501,13 +576,3 @@ class OptionDQN(DQN):
         for name, value in (*self.hold_statistics.means().items(), *self.update_statistics.means().items()):
             self.logger.record(name, value)
         super().dump_logs()
-
-
-def clip_gradients(optimizer: th.optim.Optimizer, max_norm: float) -> None:
-    """PyTorch's ``clip_grad_norm_`` for gradients that all live on one device, without its grouping."""
-    parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
-    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    if not gradients:
-        return
-    norm = th.linalg.vector_norm(th.stack(th._foreach_norm(gradients)))
-    th._foreach_mul_(gradients, th.clamp(max_norm / (norm + 1e-6), max=1.0))

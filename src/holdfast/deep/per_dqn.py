@@ -7,13 +7,17 @@ from typing import Any, final
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
-from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
-from holdfast.core.checks import check_choice
 from holdfast.deep.networks import ConvFeatures
-from holdfast.deep.option_dqn import BatchLoss, OptionDQN
+from holdfast.deep.option_dqn import OptionDQN
+from holdfast.deep.regression import Residuals, regress
 from holdfast.deep.replay import OptionBatch
-from holdfast.deep.targets import TARGET_VALUES, all_persistence_targets, held_values, state_values
+from holdfast.deep.targets import (
+    all_persistence_targets,
+    held_values,
+    kept_targets,
+    state_values,
+)
 
 __all__ = ["PerDQN"]
 
@@ -27,17 +31,8 @@ class PerDQN(OptionDQN):
 
     Paper: Algorithm per-dqn
 
-    Args:
-        *arguments: As of ``OptionDQN``: policy, env, then SB3's DQN arguments.
-        target_value: How V(s') is read off the networks: ``"options"`` is the maximum over all options (the
-            paper), ``"primitive"`` that over actions held once (the same fixed point, less over-estimation),
-            ``"double"`` chooses with the online network and values with the target network.
-        **keywords: As of ``OptionDQN``. ``bootstrap=False`` makes it MSA-DQN.
+    Its arguments are those of ``OptionDQN``; ``bootstrap=False`` makes it MSA-DQN.
     """
-
-    def __init__(self, *arguments: Any, target_value: str = "options", **keywords: Any) -> None:
-        self.target_value = check_choice("target_value", target_value, TARGET_VALUES)
-        super().__init__(*arguments, **keywords)
 
     def _random_options(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         actions = (
@@ -47,27 +42,40 @@ class PerDQN(OptionDQN):
             return actions, np.ones(n, dtype=np.int64)
         return actions, np.random.randint(1, self.k_max + 1, size=n)  # noqa: NPY002 - SB3's generator
 
-    def _batch_loss(self, batch: OptionBatch) -> BatchLoss:
-        with th.no_grad():
-            targets = self._targets(batch)
-        values = self.q_net.own_head_values(batch.observations)  # type: ignore[operator]
-        chosen = values.gather(2, batch.actions.unsqueeze(2)).squeeze(2)
-        row_losses = F.smooth_l1_loss(chosen, targets, reduction="none")
-        loss = (row_losses if batch.weights is None else batch.weights * row_losses).mean()
-        return BatchLoss(loss, row_losses.detach(), (chosen - targets).detach(), targets)
+    def _learn_from(self, batch: OptionBatch) -> tuple[Residuals, NDArray[np.float32]]:
+        targets = self._targets(batch)
+        return regress(self.q_net, batch.observations, batch.actions, targets, batch.weights), targets
 
-    def _targets(self, batch: OptionBatch) -> th.Tensor:
-        target_q = self._target_values(batch.next_rows)
-        online_q = self._online_values(batch.next_rows) if self.target_value == "double" else None
-        v = state_values(self.target_value, target_q, online_q)
-        return all_persistence_targets(
-            batch.rewards,
-            batch.discounts,
-            batch.dones,
-            batch.rest == 0,
-            v[batch.next_index],
-            held_values(target_q, batch.next_index, batch.actions, batch.rest),
+    def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
+        """The TD targets of a batch, (K, B)."""
+        if self._keeps_target_values and self.target_value != "double":
+            return kept_targets(
+                self._kept_target_values(batch.next_rows),
+                batch.next_rows,
+                batch.actions,
+                batch.rest,
+                batch.rewards,
+                batch.discounts,
+                batch.dones,
+                self.target_value == "primitive",
+            )
+        rows, index = batch.next_rows.ravel(), np.arange(batch.next_rows.size)
+        if self.k_max > 1:
+            rows, index = np.unique(rows, return_inverse=True)
+        target_q = self._target_values(rows)
+        online_q = self._online_values(rows) if self.target_value == "double" else None
+        device = target_q.device
+        where = th.as_tensor(index, device=device).view(batch.rows.shape)
+        actions, rest = th.as_tensor(batch.actions, device=device), th.as_tensor(batch.rest, device=device)
+        targets = all_persistence_targets(
+            th.as_tensor(batch.rewards, device=device),
+            th.as_tensor(batch.discounts, device=device),
+            th.as_tensor(batch.dones, device=device),
+            rest == 0,
+            state_values(self.target_value, target_q, online_q)[where],
+            held_values(target_q, where, actions, rest),
         )
+        return targets.cpu().numpy()
 
     @staticmethod
     def paper_mountain_car() -> dict[str, Any]:

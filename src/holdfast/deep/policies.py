@@ -140,6 +140,11 @@ class OptionPolicy(DQNPolicy):
         plain = all(type(module).train is nn.Module.train for module in modules)
         self._switched_modules = modules if plain else None
 
+    @property
+    def device(self) -> th.device:
+        """Where the parameters are."""
+        return self.q_net.device if "q_net" in self._modules else super().device
+
     def set_training_mode(self, mode: bool) -> None:
         """Put the network into training or evaluation mode."""
         # SB3 asks for this twice per step, and walking the modules takes longer than acting does.

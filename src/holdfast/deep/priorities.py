@@ -6,11 +6,14 @@ there. Beside the sums a second array keeps the least positive priority, which f
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from holdfast.core.saved import take_array
 
 __all__ = ["Draw", "PriorityTrees", "importance_weight"]
 
@@ -92,6 +95,34 @@ class PriorityTrees:
     def update(self, rows: Integers, priorities: Floats) -> None:
         """Set the priorities of drawn rows (K, B); rows that left the view in the meantime stay out."""
         _update(self.sums, self.least, self.size, rows, priorities, self.alpha, self.largest)
+
+    def state(self, n_rows: int) -> dict[str, Any]:
+        """A copy of the priorities of the first ``n_rows`` rows; what stands above them follows from them."""
+        return {
+            "leaves": self.sums[:, self.size : self.size + n_rows].copy(),
+            "largest": self.largest.copy(),
+        }
+
+    def restore(self, state: Mapping[str, Any], n_rows: int) -> None:
+        """Go on from what ``state`` returned for ``n_rows`` rows."""
+        n_trees = len(self.largest)
+        leaves = take_array(state, "leaves", np.float64, (n_trees, n_rows))
+        largest = take_array(state, "largest", np.float64, (n_trees,))
+        if not ((leaves >= 0.0) & np.isfinite(leaves)).all():
+            raise ValueError("the saved state must have finite priorities of at least 0")
+        if not (np.isfinite(largest).all() and (largest > 0.0).all()):
+            raise ValueError("the saved state must have largest priorities above 0")
+        self.largest[:] = largest
+        self.sums[:], self.least[:] = 0.0, np.inf
+        level = slice(self.size, self.size + leaves.shape[1])
+        self.sums[:, level] = leaves
+        self.least[:, level] = np.where(leaves > 0.0, leaves, np.inf)
+        size = self.size
+        while size > 1:
+            children, parents = slice(size, 2 * size), slice(size // 2, size)
+            self.sums[:, parents] = self.sums[:, children][:, 0::2] + self.sums[:, children][:, 1::2]
+            self.least[:, parents] = np.minimum(self.least[:, children][:, 0::2], self.least[:, children][:, 1::2])
+            size //= 2
 
 
 _weight = njit(cache=True)(importance_weight)

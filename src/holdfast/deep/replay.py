@@ -12,6 +12,7 @@ own in the observation store.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from holdfast.core.decomposition import window_length
 from holdfast.core.history import discounts, k_step_return
 from holdfast.core.options import duration_at
+from holdfast.core.saved import take, take_array, take_integer, take_mapping
 from holdfast.deep.kept_values import KeptValues
 from holdfast.deep.memory import check_fits
 from holdfast.deep.observation_store import ArrayStore, bytes_needed, make_store
@@ -37,27 +39,25 @@ class OptionBatch(NamedTuple):
     """B tuples from each of the K views.
 
     Attributes:
-        observations: (K·B, ...) first states, view by view.
+        observations: (K·B, ...) first states, view by view, as tensors on the buffer's device.
         actions: (K, B) held actions, as numbers from 0.
         rewards: (K, B) r^ℓ.
         discounts: (K, B) γ^ℓ.
         dones: (K, B) 1 where the last state is terminal.
         rest: (K, B) k − ℓ, the steps of k that were not seen; 0 where the window is complete.
-        next_rows: (U,) rows of the last states in the observation store, each distinct one once.
-        next_index: (K, B) where each tuple's last state stands among them.
+        next_rows: (K, B) rows of the last states in the observation store.
         weights: (K, B) importance weights, or None under plain uniform sampling.
         rows: (K, B) ring rows, for the priorities.
     """
 
     observations: Any
-    actions: th.Tensor
-    rewards: th.Tensor
-    discounts: th.Tensor
-    dones: th.Tensor
-    rest: th.Tensor
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float32]
+    discounts: NDArray[np.float32]
+    dones: NDArray[np.float32]
+    rest: NDArray[np.int64]
     next_rows: NDArray[np.int64]
-    next_index: th.Tensor
-    weights: th.Tensor | None
+    weights: NDArray[np.float32] | None
     rows: NDArray[np.int64]
 
 
@@ -167,6 +167,61 @@ class OptionReplayBuffer(ReplayBuffer):
         # Kept values are those of a network, and a saved replay may meet another one.
         return {**self.__dict__, "kept": KeptValues(len(self.kept.known), self.kept.values.shape[1:])}
 
+    # State -------------------------------------------------------------------------------------------------
+
+    _RING = ("actions", "rewards", "dones", "timeouts", "left", "next_row")
+
+    def state(self) -> dict[str, Any]:
+        """A copy of everything that ``restore`` needs: the slots written so far, priorities, kept values."""
+        slots = min(self.n_added + 1, self.n_slots)
+        rows = slots * self.n_envs
+        return {
+            "n_added": self.n_added,
+            "pending": self.pending.copy(),
+            "ring": {name: getattr(self, name)[:slots].copy() for name in self._RING},
+            "store": self.store.state(rows),
+            "trees": None if self.trees is None else self.trees.state(rows),
+            "kept": self.kept.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``state`` returned."""
+        n_added = take_integer(state, "n_added", at_most=2**62)
+        slots = min(n_added + 1, self.n_slots)
+        rows = slots * self.n_envs
+        pending = take_array(state, "pending", np.int64, (self.n_envs,))
+        if np.any((pending < 0) | (pending > min(n_added, self.buffer_size))):
+            raise ValueError("the saved state must have at most as many pending steps as steps")
+        ring = take_mapping(state, "ring")
+        arrays = {}
+        for name in self._RING:
+            own = getattr(self, name)
+            arrays[name] = take_array(ring, name, own.dtype, (slots, *own.shape[1:]))
+        self._check_ring(arrays)
+        self.reset()
+        self.n_added, self.pending = n_added, pending.copy()
+        self.pos = n_added % self.buffer_size
+        self.full = n_added >= self.buffer_size
+        for name, array in arrays.items():
+            getattr(self, name)[:slots] = array
+        lent = self.next_row[self.next_row >= self.n_slots * self.n_envs]
+        self.store.restore(take_mapping(state, "store"), rows, lent)
+        take(state, "trees")
+        if self.trees is not None:
+            self.trees.restore(take_mapping(state, "trees"), rows)
+        self.kept.restore(take_mapping(state, "kept"), self.store.n_rows)
+
+    def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
+        if np.any((arrays["actions"] < 0) | (arrays["actions"] >= n_actions)):
+            raise ValueError(f"the saved state must have actions in 0..{n_actions - 1}")
+        if np.any((arrays["left"] < 0) | (arrays["left"] > self.buffer_size)):
+            raise ValueError("the saved state must have options that fit into its replay")
+        if not np.isfinite(arrays["rewards"]).all():
+            raise ValueError("the saved state must have finite rewards")
+        if np.any(arrays["next_row"] < -1):
+            raise ValueError("the saved state must point at rows that its replay has")
+
     # Writing -----------------------------------------------------------------------------------------------
 
     def announce(self, option_over: ArrayLike) -> None:
@@ -193,8 +248,8 @@ class OptionReplayBuffer(ReplayBuffer):
         slot = self.n_added % self.n_slots
         rows = self._rows(slot)
         done = np.asarray(done).reshape(self.n_envs).astype(np.bool_)
-        self._keep_last_observations_apart(rows, obs)
-        self._put(rows, obs)
+        if not self._goes_on(rows, obs):
+            self._put(rows, obs)
         head = (slot + 1) % self.n_slots
         self._forget(head)
 
@@ -232,19 +287,23 @@ class OptionReplayBuffer(ReplayBuffer):
     def _rows(self, slot: int) -> NDArray[np.int64]:
         return slot * self.n_envs + np.arange(self.n_envs)
 
-    def _keep_last_observations_apart(self, rows: NDArray[np.int64], obs: Any) -> None:
-        """Where the episode does not go on from the head's observation, save that before it is overwritten."""
+    def _goes_on(self, rows: NDArray[np.int64], obs: Any) -> bool:
+        """Whether the head already holds all of these observations, since the last step led to them.
+
+        Where it holds another one that the last step led to, that is saved before it is overwritten.
+        """
         if self.n_added == 0:
-            return
+            return False
         last = (self.n_added - 1) % self.n_slots
-        broken = (self.next_row[last] == rows) & ~self.store.same(rows, obs)
-        if not broken.any():
-            return
-        self.finish(broken)
-        for env in np.flatnonzero(broken):
-            row = self.store.lend()
-            self._put(np.array([row]), self.store.get(rows[env : env + 1]))
-            self.next_row[last, env] = row
+        at_head, same = self.next_row[last] == rows, self.store.same(rows, obs)
+        broken = at_head & ~same
+        if broken.any():
+            self.finish(broken)
+            for env in np.flatnonzero(broken):
+                row = self.store.lend()
+                self._put(np.array([row]), self.store.get(rows[env : env + 1]))
+                self.next_row[last, env] = row
+        return bool(same.all())
 
     def _forget(self, slot: int) -> None:
         """The step in ``slot`` leaves the ring."""
@@ -283,7 +342,7 @@ class OptionReplayBuffer(ReplayBuffer):
             draw = self.trees.sample(uniforms, beta if self.prioritized else 0.0)
             rows = draw.rows
             plain = not self.prioritized and bool(self.drawable.all())
-            weights = None if plain else self._tensor(draw.weights.astype(np.float32))
+            weights = None if plain else draw.weights.astype(np.float32)
         return self._assemble(rows, weights, env)
 
     def update_priorities(self, rows: NDArray[np.int64], td_errors: NDArray[np.floating]) -> None:
@@ -300,40 +359,40 @@ class OptionReplayBuffer(ReplayBuffer):
         return ((steps % self.n_slots) * self.n_envs + envs)[None, :]
 
     def _assemble(
-        self, rows: NDArray[np.int64], weights: th.Tensor | None, env: VecNormalize | None
+        self, rows: NDArray[np.int64], weights: NDArray[np.float32] | None, env: VecNormalize | None
     ) -> OptionBatch:
-        lengths, last_rows = _windows(rows, self.left.ravel(), self.n_envs, self.left.size)
-        if env is None:
-            rewards = _window_rewards(rows, lengths, self.rewards.ravel(), self.n_envs, self.gamma)
-        else:
-            rewards = self._normalized_window_rewards(rows, lengths, env)
-        dones = self.dones.ravel()[last_rows]
-        if self.handle_timeout_termination:
-            dones = dones * (1.0 - self.timeouts.ravel()[last_rows])
-        ks = duration_at(np.arange(rows.shape[0]))[:, None]
-        # An empty view's tuples, which weigh nothing, may point at the head, which has no next row.
-        next_rows = np.maximum(self.next_row.ravel()[last_rows], 0)
-        if self.k_max == 1:
-            distinct, inverse = next_rows.ravel(), np.arange(next_rows.size)
-        else:
-            distinct, inverse = np.unique(next_rows, return_inverse=True)
+        actions, rewards, discounts, dones, rest, next_rows = _tuples(
+            rows,
+            self.left.ravel(),
+            self.actions.ravel(),
+            self.rewards.ravel(),
+            self.dones.ravel(),
+            self.timeouts.ravel(),
+            self.next_row.ravel(),
+            self.powers,
+            self.gamma,
+            self.n_envs,
+            self.handle_timeout_termination,
+        )
+        if env is not None:
+            rewards = self._normalized_window_rewards(rows, rest, env)
         return OptionBatch(
             observations=self.observations_at(rows.ravel(), env),
-            actions=self._tensor(self.actions.ravel()[rows]),
-            rewards=self._tensor(rewards),
-            discounts=self._tensor(self.powers[lengths].astype(np.float32)),
-            dones=self._tensor(dones.astype(np.float32)),
-            rest=self._tensor(ks - lengths),
-            next_rows=distinct,
-            next_index=self._tensor(inverse.reshape(rows.shape)),
+            actions=actions,
+            rewards=rewards,
+            discounts=discounts,
+            dones=dones,
+            rest=rest,
+            next_rows=next_rows,
             weights=weights,
             rows=rows,
         )
 
     def _normalized_window_rewards(
-        self, rows: NDArray[np.int64], lengths: NDArray[np.int64], env: VecNormalize
+        self, rows: NDArray[np.int64], rest: NDArray[np.int64], env: VecNormalize
     ) -> NDArray[np.float32]:
         """r^ℓ of rewards that are normalised one by one, as the environment would have given them."""
+        lengths = duration_at(np.arange(self.k_max))[:, None] - rest
         offsets = np.arange(self.k_max) * self.n_envs
         window_rows = (rows[..., None] + offsets) % self.left.size
         normalized = env.normalize_reward(self.rewards.ravel()[window_rows]).astype(np.float64)
@@ -348,7 +407,8 @@ class OptionReplayBuffer(ReplayBuffer):
         return self._tensor(found)
 
     def _tensor(self, array: NDArray[Any]) -> th.Tensor:
-        return th.as_tensor(array, device=self.device)
+        tensor = th.from_numpy(array)
+        return tensor if self.device.type == "cpu" else tensor.to(self.device)
 
 
 _window_length = njit(cache=True)(window_length)
@@ -356,31 +416,46 @@ _k_step_return = njit(cache=True)(k_step_return)
 
 
 @njit(cache=True)
-def _windows(
-    rows: NDArray[np.int64], left: NDArray[np.int32], n_envs: int, n_rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lengths ℓ of the tuples that start at ``rows`` (K, B), and the rows of their last steps."""
-    lengths = np.empty(rows.shape, dtype=np.int64)
-    last_rows = np.empty(rows.shape, dtype=np.int64)
+def _tuples(
+    rows: NDArray[np.int64],
+    left: NDArray[np.int32],
+    actions: NDArray[np.int64],
+    rewards: NDArray[np.float32],
+    dones: NDArray[np.float32],
+    timeouts: NDArray[np.float32],
+    next_row: NDArray[np.int64],
+    powers: NDArray[np.float64],
+    gamma: float,
+    n_envs: int,
+    through_timeouts: bool,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.int64],
+    NDArray[np.int64],
+]:
+    """The tuples that view k has of ring rows (K, B): a, r^ℓ, γ^ℓ, done, k − ℓ and the last state's row."""
+    n_rows = len(left)
+    held, rest, last_states = np.empty_like(rows), np.empty_like(rows), np.empty_like(rows)
+    returns = np.empty(rows.shape, dtype=np.float32)
+    discount = np.empty(rows.shape, dtype=np.float32)
+    done = np.empty(rows.shape, dtype=np.float32)
+    window = np.empty(rows.shape[0], dtype=np.float64)
     for index in range(rows.shape[0]):
         for b in range(rows.shape[1]):
             row = rows[index, b]
             length = max(1, _window_length(index + 1, left[row]))
-            lengths[index, b] = length
-            last_rows[index, b] = (row + (length - 1) * n_envs) % n_rows
-    return lengths, last_rows
-
-
-@njit(cache=True)
-def _window_rewards(
-    rows: NDArray[np.int64], lengths: NDArray[np.int64], rewards: NDArray[np.float32], n_envs: int, gamma: float
-) -> NDArray[np.float32]:
-    """r^ℓ of the tuples that start at ``rows`` (K, B)."""
-    result = np.empty(rows.shape, dtype=np.float32)
-    window = np.empty(rows.shape[0], dtype=np.float64)
-    for index in range(rows.shape[0]):
-        for b in range(rows.shape[1]):
-            for step in range(lengths[index, b]):
-                window[step] = rewards[(rows[index, b] + step * n_envs) % len(rewards)]
-            result[index, b] = _k_step_return(window, 0, lengths[index, b], gamma)
-    return result
+            last = (row + (length - 1) * n_envs) % n_rows
+            for step in range(length):
+                window[step] = rewards[(row + step * n_envs) % n_rows]
+            held[index, b] = actions[row]
+            returns[index, b] = _k_step_return(window, 0, length, gamma)
+            discount[index, b] = powers[length]
+            is_end = dones[last] > 0 and not (through_timeouts and timeouts[last] > 0)
+            done[index, b] = 1.0 if is_end else 0.0
+            rest[index, b] = index + 1 - length
+            # An empty view's tuples, which weigh nothing, may point at the head, which has no next row.
+            last_states[index, b] = max(next_row[last], 0)
+    return held, returns, discount, done, rest, last_states

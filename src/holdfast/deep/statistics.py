@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch as th
 from numpy.typing import NDArray
 
 from holdfast.core.options import duration_at
+from holdfast.core.saved import take_array
 
 __all__ = ["HoldStatistics", "UpdateStatistics"]
 
@@ -64,6 +65,26 @@ class HoldStatistics:
         }
         return {name: float(np.mean(values)) for name, values in found.items() if values}
 
+    _WINDOWS = (("episode_decisions", np.int64), ("holds", np.int64), ("cuts", np.bool_))
+
+    def state(self) -> dict[str, Any]:
+        """A copy of everything that ``restore`` needs."""
+        return {
+            "decisions": self.decisions.copy(),
+            "open": self._open.copy(),
+            **{name: np.array(getattr(self, name), dtype=dtype) for name, dtype in self._WINDOWS},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``state`` returned."""
+        shape = self.decisions.shape
+        decisions, running = (take_array(state, name, np.int64, shape) for name in ("decisions", "open"))
+        self.decisions, self._open = decisions.copy(), running.copy()
+        for name, dtype in self._WINDOWS:
+            window: deque[Any] = getattr(self, name)
+            window.clear()
+            window.extend(take_array(state, name, dtype, (None,)).tolist())
+
     def _close(self, env: int, was_cut: bool) -> None:
         if self._open[env] > 0:
             self.holds.append(int(self._open[env]))
@@ -76,19 +97,33 @@ class UpdateStatistics:
 
     def __init__(self, k_max: int) -> None:
         self.k_max = k_max
-        self._losses: Any = 0.0
-        self._targets: Any = 0.0
-        self._count = np.zeros(k_max, dtype=np.int64)
+        self._fresh_start()
 
-    def add(self, row_losses: th.Tensor, targets: th.Tensor, drawable: NDArray[np.bool_] | None = None) -> None:
+    def _fresh_start(self) -> None:
+        self._losses = np.zeros(self.k_max)
+        self._targets = np.zeros(self.k_max)
+        self._count = np.zeros(self.k_max, dtype=np.int64)
+
+    def add(
+        self, row_losses: NDArray[Any], targets: NDArray[Any], drawable: NDArray[np.bool_] | None = None
+    ) -> None:
         """Take in one update, both (K, B), of the views (K,) that hold anything."""
-        drawable = np.ones(self.k_max, dtype=np.bool_) if drawable is None else drawable
-        if not drawable.all():
-            seen = th.as_tensor(drawable, device=targets.device)[:, None]
-            row_losses, targets = row_losses * seen, targets * seen
-        self._losses = self._losses + row_losses.mean(dim=1)
-        self._targets = self._targets + targets.mean(dim=1)
-        self._count += drawable
+        seen = np.ones(self.k_max, dtype=np.bool_) if drawable is None else drawable
+        batch = row_losses.shape[1]
+        self._losses += seen * (row_losses.sum(axis=1, dtype=np.float64) / batch)
+        self._targets += seen * (targets.sum(axis=1, dtype=np.float64) / batch)
+        self._count += seen
+
+    _FIELDS = (("losses", np.float64), ("targets", np.float64), ("count", np.int64))
+
+    def state(self) -> dict[str, Any]:
+        """A copy of everything that ``restore`` needs."""
+        return {name: getattr(self, f"_{name}").copy() for name, _ in self._FIELDS}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``state`` returned."""
+        for name, dtype in self._FIELDS:
+            setattr(self, f"_{name}", take_array(state, name, dtype, (self.k_max,)).copy())
 
     def means(self) -> dict[str, float]:
         """Metrics by name, and a fresh start."""
@@ -96,6 +131,5 @@ class UpdateStatistics:
         for index in np.flatnonzero(self._count):
             found[f"train/loss_k{duration_at(index)}"] = float(self._losses[index]) / self._count[index]
             found[f"train/target_k{duration_at(index)}"] = float(self._targets[index]) / self._count[index]
-        self._losses, self._targets = 0.0, 0.0
-        self._count = np.zeros(self.k_max, dtype=np.int64)
+        self._fresh_start()
         return found
