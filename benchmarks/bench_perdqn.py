@@ -1,0 +1,279 @@
+"""Persistent DQN: how fast it trains beside SB3's DQN, where the time goes, and what its replay weighs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch as th
+from stable_baselines3 import DQN
+
+from benchmarks.harness import Row, Settings, Table, Timing, compare, format_bytes, growth
+from holdfast import PerDQN
+from holdfast.deep import option_dqn
+from holdfast.deep.networks import OptionQNetwork
+
+__all__ = ["tables"]
+
+SHARED: dict[str, Any] = {
+    "gamma": 1.0,
+    "learning_rate": 1e-4,
+    "buffer_size": 50_000,
+    "learning_starts": 1000,
+    "train_freq": 1,
+    "target_update_interval": 1000,
+    "seed": 0,
+}
+"""Settings of both sides: the paper's for MountainCar, without its exploration schedule."""
+
+TRUNK = [128, 128]
+HEAD = [64]
+
+RESIDENT = """
+import resource, sys
+import numpy as np
+from gymnasium import spaces
+from holdfast.deep import OptionReplayBuffer
+from stable_baselines3.common.buffers import ReplayBuffer
+
+kind, k_max, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+space, actions = spaces.Box(0, 255, (4, 84, 84), np.uint8), spaces.Discrete(6)
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+before = resident()
+if kind == "ring":
+    buffer = OptionReplayBuffer(steps, space, actions, "cpu", k_max=k_max)
+else:
+    buffer = ReplayBuffer(steps, space, actions, "cpu")
+random = np.random.default_rng(0)
+frame = random.integers(0, 255, (1, 4, 84, 84), dtype=np.uint8)
+for step in range(steps + 10):
+    following = np.roll(frame, 1, axis=1)
+    following[0, 0, 0, :4] = step % 251
+    done = np.array([step % 200 == 199])
+    if kind == "ring":
+        buffer.announce(done | (step % k_max == 0))
+        if step % 1000 == 0 and step:
+            rows = buffer.sample(32).next_rows
+    buffer.add(frame, following, np.array([[step % 6]]), np.array([1.0]), done, [{}])
+    frame = following
+if kind == "ring":
+    buffer.kept.need(np.arange(buffer.store.n_rows), lambda rows: np.ones((len(rows), 6, k_max), np.float32))
+print(resident() - before)
+"""
+
+
+def tables(settings: Settings) -> Iterator[Table]:
+    """One table per question."""
+    th.set_num_threads(1)
+    yield _steps(settings)
+    yield _growth_with_k_max(settings)
+    yield _parts(settings)
+    yield _memory(settings)
+
+
+def _agents(settings: Settings) -> dict[str, Any]:
+    plain = {"policy_kwargs": {"net_arch": [*TRUNK, *HEAD]}, **SHARED}
+    return {
+        "SB3 DQN, batch 32": DQN("MlpPolicy", "MountainCar-v0", batch_size=32, **plain),
+        "SB3 DQN, batch 256": DQN("MlpPolicy", "MountainCar-v0", batch_size=256, **plain),
+        "PerDQN(1), 1×32": _persistent(1),
+        "PerDQN(8), 8×32": _persistent(8),
+        "PerDQN(16), 16×32": _persistent(16),
+    }
+
+
+def _persistent(k_max: int) -> PerDQN:
+    return PerDQN(
+        "MlpPolicy",
+        "MountainCar-v0",
+        k_max=k_max,
+        batch_size=32,
+        head_arch=HEAD,
+        policy_kwargs={"net_arch": TRUNK},
+        **SHARED,
+    )
+
+
+def _training(agent: Any, steps: int) -> Callable[[], object]:
+    return lambda: agent.learn(steps, reset_num_timesteps=False, log_interval=10**9)
+
+
+def _steps(settings: Settings) -> Table:
+    """Environment steps per second, one update each."""
+    steps = 20 if settings.quick else 1000
+    agents = _agents(settings)
+    for agent in agents.values():
+        agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
+    rows = compare(settings, {name: _training(agent, steps) for name, agent in agents.items()})
+    timings = {row.case: row.timing for row in rows}
+    rows = tuple(
+        Row(row.case, row.timing, row.ratio, {"steps/s": f"{steps / row.timing.median:.0f}"}) for row in rows
+    )
+
+    def speed(case: str, baseline: str) -> str:
+        return f"{1.0 / timings[case].ratio_to(timings[baseline]):.2f}"
+
+    small, large, *persistent = agents
+    one, eight, sixteen = persistent
+    return Table(
+        f"MountainCar-v0, {steps} steps with one update each, trunk {TRUNK}, head {HEAD}",
+        rows,
+        (
+            f"Speed of PerDQN(8): {speed(eight, small)} times SB3's at batch 32 (asked 0.85, goal 1.0), "
+            f"{speed(eight, large)} times at batch 256 (asked 1.3, goal 1.6).",
+            f"Speed of PerDQN(16): {speed(sixteen, eight)} times PerDQN(8)'s (asked 0.5). "
+            f"Speed of PerDQN(1): {speed(one, small)} times SB3's at batch 32 (asked 1.2).",
+            "Ratio is of times: below 1 is faster than SB3's DQN at batch 32, which replays uniformly.",
+        ),
+    )
+
+
+def _growth_with_k_max(settings: Settings) -> Table:
+    """Time of one update by K."""
+    sizes = (1, 2, 4) if settings.quick else (1, 2, 4, 8, 16, 32)
+    agents = {f"K = {k}": _persistent(k) for k in sizes}
+    for agent in agents.values():
+        agent.learn(1100 if settings.quick else 2000, log_interval=10**9)
+
+    def updates(agent: PerDQN) -> Callable[[], object]:
+        return lambda: agent.train(2 if settings.quick else 50, 32)
+
+    rows = compare(settings, {name: updates(agent) for name, agent in agents.items()})
+    costs = [row.timing.median for row in rows]
+    return Table(
+        f"{2 if settings.quick else 50} updates of 32 rows per persistence, by K",
+        rows,
+        (f"Time grows as K^{growth(sizes, costs):.2f}.",),
+    )
+
+
+def _parts(settings: Settings) -> Table:
+    """Where the time of PerDQN(8) goes, and how much of the machine's arithmetic an update uses."""
+    steps = 30 if settings.quick else 1000
+    agent = _persistent(8)
+    agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
+    repetitions = []
+    for _ in range(settings.repetitions):
+        with _stopwatches(agent) as seconds:
+            began = time.perf_counter()
+            agent.learn(steps, reset_num_timesteps=False, log_interval=10**9)
+            whole = time.perf_counter() - began
+        inside = {name: value / steps for name, value in seconds.items()}
+        repetitions.append({"collect and the rest": whole / steps - sum(inside.values()), **inside})
+    whole_step = Timing(tuple(sum(parts.values()) for parts in repetitions))
+    rows = [Row("a step with its update", whole_step, 1.0)]
+    for name in repetitions[0]:
+        timing = Timing(tuple(parts[name] for parts in repetitions))
+        rows.append(Row(f"  {name}", timing, timing.ratio_to(whole_step)))
+    update = sum(
+        np.median([parts[name] for parts in repetitions])
+        for name in repetitions[0]
+        if name != "collect and the rest"
+    )
+    operations = _operations(agent.q_net, 8 * 32)
+    rate, peak = operations / update, _sgemm_rate()
+    return Table(
+        f"Where the time of PerDQN(8) goes, {steps} steps",
+        tuple(rows),
+        (
+            f"An update does {operations / 1e6:.0f} million operations at {rate / 1e9:.1f} GFLOP/s, "
+            f"{rate / peak:.0%} of the {peak / 1e9:.0f} GFLOP/s that a product of 1024×1024 matrices reaches. "
+            "Target values, most of them kept, are not counted.",
+            "The stopwatches themselves cost time; a step without them is in the first table.",
+        ),
+    )
+
+
+@contextmanager
+def _stopwatches(agent: PerDQN) -> Iterator[dict[str, float]]:
+    """Measure the parts of the updates while the agent learns."""
+    hand, buffer = agent.q_net.hand_pass, agent.replay_buffer
+    assert buffer is not None
+    watched = {
+        "sample": (buffer, "sample"),
+        "targets": (agent, "_targets"),
+        "forward": (hand, "values"),
+        "backward": (hand, "backward"),
+        "clip and optimiser": (option_dqn, "optimizer_step"),
+        "priorities": (buffer, "update_priorities"),
+    }
+    seconds = dict.fromkeys(watched, 0.0)
+    originals = {name: getattr(owner, attribute) for name, (owner, attribute) in watched.items()}
+
+    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def measure(*arguments: Any, **keywords: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                seconds[name] += time.perf_counter() - began
+
+        return measure
+
+    for name, (owner, attribute) in watched.items():
+        setattr(owner, attribute, timed(name, originals[name]))
+    try:
+        yield seconds
+    finally:
+        for name, (owner, attribute) in watched.items():
+            if owner is option_dqn:
+                setattr(owner, attribute, originals[name])
+            else:
+                delattr(owner, attribute)
+
+
+def _operations(network: OptionQNetwork, rows: int) -> float:
+    """Multiplications and additions of the forward and backward pass on own-head rows."""
+    trunk = sum(layer.weight.numel() for layer in network.trunk_layers)
+    first = network.trunk_layers[0].weight.numel()
+    heads = sum(layer.weight[0].numel() for layer in network.heads.stack)
+    # Forward, gradient of the weights, gradient of the inputs; the observations need none.
+    return 2.0 * rows * (3 * (trunk + heads) - first)
+
+
+def _sgemm_rate() -> float:
+    """Operations per second of a large product."""
+    matrix = th.rand(1024, 1024)
+    best = float("inf")
+    for _ in range(10):
+        began = time.perf_counter()
+        th.mm(matrix, matrix)
+        best = min(best, time.perf_counter() - began)
+    return 2.0 * 1024**3 / best
+
+
+def _memory(settings: Settings) -> Table:
+    """Resident memory of a full replay of images."""
+    steps = 500 if settings.quick else 50_000
+    cases = {
+        "one ring, K = 1": ("ring", 1),
+        "one ring, K = 8": ("ring", 8),
+        "one ring, K = 32": ("ring", 32),
+        "SB3's buffer": ("sb3", 1),
+    }
+    rows = []
+    for name, (kind, k_max) in cases.items():
+        began = time.perf_counter()
+        command = [sys.executable, "-c", RESIDENT, kind, str(k_max), str(steps)]
+        grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        elapsed = Timing((time.perf_counter() - began,))
+        rows.append(
+            Row(
+                name,
+                elapsed,
+                elapsed.median / rows[0].timing.median if rows else 1.0,
+                {"resident": format_bytes(grown)},
+            )
+        )
+    return Table(
+        f"Resident memory of a replay of {steps} steps of 84×84×4 images, 6 actions, filled once over",
+        tuple(rows),
+        ("A process of its own each, memory after minus before; all kept target values included.",),
+    )
