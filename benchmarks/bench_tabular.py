@@ -22,7 +22,7 @@ from benchmarks.study_tabular import AGENTS, WORLDS, scores
 from holdfast import tabular
 from holdfast.core.schedules import tabulate
 from holdfast.envs import make_env
-from holdfast.tabular.run_state import EpisodeLog
+from holdfast.tabular.run_state import EpisodeOutcomes
 from holdfast.tabular.simulator import FlatModel, flat_model
 
 __all__ = ["tables"]
@@ -193,7 +193,7 @@ def _training(learner: Any, model: FlatModel, episodes: int) -> Callable[[], int
     fresh = learner.start(_cliff(), loop="compiled")
 
     def train() -> int:
-        state, log = fresh.copy(), EpisodeLog.empty(episodes, evaluate=False)
+        state, log = fresh.copy(), EpisodeOutcomes.empty(episodes, evaluate=False)
         learner.run_compiled(model, state, epsilons, STEP_LIMIT, log)
         return int(log.steps.sum())
 

@@ -7,14 +7,14 @@ from holdfast.tabular.perq import PerQLearning
 from holdfast.tabular.policy import GreedyPolicy, Policy, SkipPolicy
 from holdfast.tabular.q_learning import QLearning, equal_updates_per_step
 from holdfast.tabular.result import FitResult
-from holdfast.tabular.run_state import EpisodeLog, RunState
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.synchronous import SYNCHRONOUS_RULES, SynchronousResult, learn_synchronously
 from holdfast.tabular.temporl import TempoRLQLearning
 
 __all__ = [
     "SYNCHRONOUS_RULES",
     "EZGreedyQLearning",
-    "EpisodeLog",
+    "EpisodeOutcomes",
     "FitResult",
     "GreedyPolicy",
     "MSAQLearning",

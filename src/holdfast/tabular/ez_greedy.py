@@ -24,7 +24,7 @@ from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode
 from holdfast.tabular.policy import GreedyPolicy, Policy
 from holdfast.tabular.q_learning import learn_one_step
-from holdfast.tabular.run_state import EpisodeLog, RunState
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
 
 __all__ = ["DURATIONS", "EZGreedyQLearning", "draw_ez_option", "duration_distribution", "run_ez_greedy"]
@@ -71,7 +71,7 @@ def run_ez_greedy(
     agent: np.random.Generator,
     environment: np.random.Generator,
     evaluation: np.random.Generator,
-    log: EpisodeLog,
+    log: EpisodeOutcomes,
 ) -> None:
     """One episode per entry of ``epsilons``, with a greedy one after each if asked; fills ``q`` and ``log``."""
     for episode in range(len(epsilons)):
@@ -153,7 +153,7 @@ class EZGreedyQLearning(TabularLearner):
         return None
 
     def run_compiled(
-        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
+        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeOutcomes
     ) -> None:
         """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
         run_ez_greedy(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.clock import left_after_step
-from holdfast.tabular.run_state import EpisodeLog, RunState, reset_seed
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState, reset_seed
 
 __all__ = ["GymSteps", "Rule", "Steps", "run_in_python"]
 
@@ -107,7 +107,7 @@ def run_in_python(
     state: RunState,
     epsilons: Floats,
     step_limit: int,
-    log: EpisodeLog,
+    log: EpisodeOutcomes,
 ) -> None:
     """Advance ``state`` by one episode per entry of ``epsilons``, with a greedy one after each if asked."""
     for row, epsilon in enumerate(epsilons):

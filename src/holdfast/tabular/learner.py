@@ -17,7 +17,7 @@ from holdfast.core.schedules import Constant, Exponential, Schedule, tabulate
 from holdfast.tabular.gym_loop import GymSteps, Steps, run_in_python
 from holdfast.tabular.policy import Policy
 from holdfast.tabular.result import FitResult
-from holdfast.tabular.run_state import EpisodeLog, RunState, stream
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState, stream
 from holdfast.tabular.simulator import FlatModel, ModelSteps
 from holdfast.tabular.world import Trainable, World, find_world
 
@@ -90,7 +90,7 @@ class TabularLearner(ABC):
 
     @abstractmethod
     def run_compiled(
-        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
+        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeOutcomes
     ) -> None:
         """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
 
@@ -166,7 +166,7 @@ class TabularLearner(ABC):
             states.append(state)
             firsts.append((world.first_state, world.first_action))
         self._states, self._firsts = states, firsts
-        stacked = {name: np.stack([getattr(log, name) for log in logs]) for name in EpisodeLog._fields}
+        stacked = {name: np.stack([getattr(log, name) for log in logs]) for name in EpisodeOutcomes._fields}
         tables = {name: np.stack([state.tables[name] for state in states]) for name in states[0].tables}
         return FitResult(
             seeds=numbers,
@@ -185,7 +185,7 @@ class TabularLearner(ABC):
 
     def advance(
         self, env: Trainable, state: RunState, episodes: int, *, loop: str = "auto", evaluate: bool = True
-    ) -> tuple[RunState, EpisodeLog]:
+    ) -> tuple[RunState, EpisodeOutcomes]:
         """Train ``episodes`` more episodes; ``state`` itself is left as it is.
 
         However a run is cut into pieces, it is the same run. The learner's own tables are not touched:
@@ -290,10 +290,10 @@ class TabularLearner(ABC):
 
     def _advance(
         self, world: World, state: RunState, episodes: int, evaluate: bool
-    ) -> tuple[RunState, EpisodeLog]:
+    ) -> tuple[RunState, EpisodeOutcomes]:
         """Advance ``state`` in place."""
         epsilons = tabulate(self.epsilon, episodes, state.episode)
-        log = EpisodeLog.empty(episodes, evaluate)
+        log = EpisodeOutcomes.empty(episodes, evaluate)
         if world.compiled:
             assert world.model is not None
             self.run_compiled(world.model, state, epsilons, world.step_limit, log)
@@ -303,7 +303,7 @@ class TabularLearner(ABC):
 
     def _advance_in_chunks(
         self, world: World, state: RunState, episodes: int, evaluate: bool, told: _Told | None
-    ) -> tuple[RunState, EpisodeLog]:
+    ) -> tuple[RunState, EpisodeOutcomes]:
         if told is None:
             return self._advance(world, state, episodes, evaluate)
         chunk = -(-told.total // _PROGRESS_CALLS)
@@ -312,7 +312,7 @@ class TabularLearner(ABC):
             state, log = self._advance(world, state, min(chunk, episodes - state.episode), evaluate)
             logs.append(log)
             told.progress(told.done_before + state.episode, told.total)
-        return state, EpisodeLog(*(np.concatenate(parts) for parts in zip(*logs, strict=True)))
+        return state, EpisodeOutcomes(*(np.concatenate(parts) for parts in zip(*logs, strict=True)))
 
     def _check_state(self, world: World, state: RunState) -> None:
         if state.learner != type(self).__name__:

@@ -27,7 +27,7 @@ from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode, hold
 from holdfast.tabular.policy import GreedyPolicy, Policy
-from holdfast.tabular.run_state import EpisodeLog, RunState
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.simulator import FlatModel, first_state
 
 __all__ = ["MSAQLearning", "learn_own_lengths", "run_msa"]
@@ -80,7 +80,7 @@ def run_msa(
     agent: np.random.Generator,
     environment: np.random.Generator,
     evaluation: np.random.Generator,
-    log: EpisodeLog,
+    log: EpisodeOutcomes,
 ) -> None:
     """One episode per entry of ``epsilons``, with a greedy one after each if asked; fills ``q`` and ``log``."""
     k_max = q.shape[2]
@@ -157,7 +157,7 @@ class MSAQLearning(TabularLearner):
         return self.k_max
 
     def run_compiled(
-        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
+        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeOutcomes
     ) -> None:
         """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
         run_msa(

@@ -34,7 +34,7 @@ from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode, hold, is_cut
 from holdfast.tabular.policy import GreedyPolicy, Policy, check_margin
-from holdfast.tabular.run_state import EpisodeLog, RunState
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.simulator import FlatModel, first_state
 
 __all__ = ["PerQLearning", "learn_all_persistences", "run_perq"]
@@ -104,7 +104,7 @@ def run_perq(
     agent: np.random.Generator,
     environment: np.random.Generator,
     evaluation: np.random.Generator,
-    log: EpisodeLog,
+    log: EpisodeOutcomes,
 ) -> None:
     """One episode per entry of ``epsilons``, with a greedy one after each if asked; fills ``q`` and ``log``."""
     k_max = q.shape[2]
@@ -195,7 +195,7 @@ class PerQLearning(TabularLearner):
         return self.k_max
 
     def run_compiled(
-        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
+        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeOutcomes
     ) -> None:
         """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
         run_perq(

@@ -16,7 +16,7 @@ from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode
 from holdfast.tabular.policy import GreedyPolicy, Policy
-from holdfast.tabular.run_state import EpisodeLog, RunState
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
 
 __all__ = ["QLearning", "equal_updates_per_step", "learn_one_step", "run_q_learning"]
@@ -88,7 +88,7 @@ def run_q_learning(
     agent: np.random.Generator,
     environment: np.random.Generator,
     evaluation: np.random.Generator,
-    log: EpisodeLog,
+    log: EpisodeOutcomes,
 ) -> None:
     """One episode per entry of ``epsilons``, with a greedy one after each if asked; fills ``q`` and ``log``."""
     for episode in range(len(epsilons)):
@@ -162,7 +162,7 @@ class QLearning(TabularLearner):
         return None
 
     def run_compiled(
-        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
+        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeOutcomes
     ) -> None:
         """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
         run_q_learning(

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EpisodeLog", "RunState", "reset_seed", "stream"]
+__all__ = ["EpisodeOutcomes", "RunState", "reset_seed", "stream"]
 
 _STREAMS = ("initial", "agent", "environment", "evaluation")
 
 
-class EpisodeLog(NamedTuple):
+class EpisodeOutcomes(NamedTuple):
     """What happened in each of n episodes; every array has shape (n,), or (0,) where nothing was evaluated.
 
     Attributes:
@@ -34,7 +34,7 @@ class EpisodeLog(NamedTuple):
     greedy_decisions: NDArray[np.int64]
 
     @classmethod
-    def empty(cls, n: int, evaluate: bool = True) -> EpisodeLog:
+    def empty(cls, n: int, evaluate: bool = True) -> EpisodeOutcomes:
         """Room for ``n`` episodes, and for as many greedy ones if they are to be."""
         n_greedy = n if evaluate else 0
         return cls(

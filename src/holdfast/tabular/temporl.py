@@ -29,7 +29,7 @@ from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.policy import Policy, SkipPolicy
 from holdfast.tabular.q_learning import learn_one_step
-from holdfast.tabular.run_state import EpisodeLog, RunState
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
 
 __all__ = ["TempoRLQLearning", "draw_skip", "greedy_skip", "learn_skips", "run_temporl"]
@@ -104,7 +104,7 @@ def run_temporl(
     agent: np.random.Generator,
     environment: np.random.Generator,
     evaluation: np.random.Generator,
-    log: EpisodeLog,
+    log: EpisodeOutcomes,
 ) -> None:
     """One episode per entry of ``epsilons``, with a greedy one after each if asked; fills tables and ``log``."""
     k_max = skip_values.shape[2]
@@ -218,7 +218,7 @@ class TempoRLQLearning(TabularLearner):
         return self.k_max
 
     def run_compiled(
-        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeLog
+        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeOutcomes
     ) -> None:
         """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
         run_temporl(
