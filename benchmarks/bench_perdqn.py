@@ -59,8 +59,6 @@ for step in range(steps + 10):
     done = np.array([step % 200 == 199])
     if kind == "ring":
         buffer.announce(done | (step % k_max == 0))
-        if step % 1000 == 0 and step:
-            rows = buffer.sample(32).next_rows
     buffer.add(frame, following, np.array([[step % 6]]), np.array([1.0]), done, [{}])
     frame = following
 if kind == "ring":
@@ -78,7 +76,7 @@ def tables(settings: Settings) -> Iterator[Table]:
     yield _memory(settings)
 
 
-def _agents(settings: Settings) -> dict[str, Any]:
+def _agents() -> dict[str, Any]:
     plain = {"policy_kwargs": {"net_arch": [*TRUNK, *HEAD]}, **SHARED}
     return {
         "SB3 DQN, batch 32": DQN("MlpPolicy", "MountainCar-v0", batch_size=32, **plain),
@@ -108,7 +106,7 @@ def _training(agent: Any, steps: int) -> Callable[[], object]:
 def _steps(settings: Settings) -> Table:
     """Environment steps per second, one update each."""
     steps = 20 if settings.quick else 1000
-    agents = _agents(settings)
+    agents = _agents()
     for agent in agents.values():
         agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
     rows = compare(settings, {name: _training(agent, steps) for name, agent in agents.items()})

@@ -29,6 +29,7 @@ from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack, VecMo
 
 from holdfast.deep import OptionDQN, PerDQN, make_vec_env
 from holdfast.deep.agent_state import FORMAT
+from holdfast.deep.kept_values import KeptValues
 from holdfast.deep.priorities import PriorityTrees
 from tests.deep.diary import Captured
 
@@ -181,9 +182,24 @@ CASES = {
     "ended": Case(stop="ended"),
     "changed": Case(stop="changed"),
 }
-STEPS, STOPPED = 170, 90
+STEPS, STOPPED = 130, 70
 LATER = {"fresh": STEPS, **dict.fromkeys(("after", "again", "ended", "changed"), STEPS - STOPPED)}
 """Steps of the next ``learn`` where the stop is not inside of one."""
+
+
+MEANT: dict[str, Callable[[Any], bool]] = {
+    "two": lambda state: len(state["replay"]["kept"]["rows"]) > 0,
+    "interrupted": lambda state: state["hold_statistics"]["cuts"].any(),
+    "one step": lambda state: state["replay"]["trees"] is None,
+    "dictionaries": lambda state: set(state["replay"]["store"]) == {"where", "late"},
+    "pictures": lambda state: state["replay"]["store"]["own"].dtype == np.uint8,
+    "wrapped around": lambda state: state["replay"]["n_added"] > len(state["replay"]["ring"]["left"]),
+    "momentum": lambda state: set(state["optimizer"]["slots"][0]) == {"momentum_buffer"},
+    "episode": lambda state: "train/loss" in state["log"],
+    "fresh": lambda state: [episode["seed"] for episode in state["environment"]["episodes"]] == [None, None],
+    "all wrappers": lambda state: len(state["environment"]["layers"]) == 3,
+}
+"""What a case is there for, as seen in its state."""
 
 
 def build(case: Case, seed: int | None) -> PerDQN:
@@ -199,7 +215,7 @@ def build(case: Case, seed: int | None) -> PerDQN:
         "k_max": 4,
         "seed": seed,
         "learning_rate": 0.01,
-        "learning_starts": 30,
+        "learning_starts": 24,
         "target_update_interval": 26,
         "buffer_size": 400,
         "batch_size": 8,
@@ -269,16 +285,17 @@ def train(name: str, folder: Path) -> dict[str, Any]:
         if case.stop == "changed":
             assert model.replay_buffer.kept.known.any()
             model.q_net_target.load_state_dict(model.q_net.state_dict())
-        save(folder, {"state": model.state(), "rest": LATER[case.stop]})
-        n_rows = len(rows)
+        state, n_rows = model.state(), len(rows)
+        save(folder, {"state": state, "rest": LATER[case.stop]})
         model.learn(LATER[case.stop], log_interval=1, reset_num_timesteps=case.stop in ("fresh", "again"))
     else:
         stopping = Stopping(case.stop, rows)
         model.learn(STEPS, callback=stopping, log_interval=1)
         assert stopping.state is not None
-        save(folder, {"state": stopping.state, "rest": STEPS - stopping.stopped_at})
-        n_rows = stopping.n_rows
+        state, n_rows = stopping.state, stopping.n_rows
+        save(folder, {"state": state, "rest": STEPS - stopping.stopped_at})
         assert case.stop != "episode" or stopping.at_an_end
+    assert name not in MEANT or MEANT[name](state), name
     found = inside(model, rows[n_rows:])
     model.env.close()
     return found
@@ -448,14 +465,50 @@ def test_restoring_undoes_whatever_the_agent_did_before():
     case = CASES["two"]
     model, other = build(case, seed=1), build(case, seed=2)
     state = model.learn(70).state()
-    other.learn(95)
+    other.learn(151)
     other.restore(state)
     np.testing.assert_equal(other.state(), state)
+    positions = [(buffer.pos, buffer.full, buffer.size()) for buffer in (other.replay_buffer, model.replay_buffer)]
+    assert positions[0] == positions[1]
     other.learn(30, reset_num_timesteps=False)
     went_on = inside(other, [])
     model.restore(state)
     model.learn(30, reset_num_timesteps=False)
     assert differences(inside(model, []), went_on) == []
+
+
+def test_what_is_recorded_goes_on_in_any_logger(tmp_path):
+    """Of the training that was saved, and nothing that was recorded before it was restored."""
+    model = small(learning_starts=1000)
+    logged(model)
+    model.learn(8)
+    model.logger.record("own", 3, exclude="stdout")
+    for value in (np.float32(0.1), np.float32(0.7)):
+        model.logger.record_mean("mean", value)
+    model.logger.record("picture", object())
+    state = model.state()
+    save(tmp_path / "state", state)
+    for set_before in (True, False):
+        other = small(learning_starts=1000)
+        rows = logged(other) if set_before else []
+        other.learn(3)
+        other.logger.record("stray", 1)
+        other.restore(load(tmp_path / "state"))
+        np.testing.assert_equal(other.state()["log"], state["log"])
+        rows = rows if set_before else logged(other)
+        other.logger.record("later", 2)
+        other.learn(1, reset_num_timesteps=False)
+        other.logger.record_mean("mean", np.float32(1.0))
+        model.logger.record_mean("mean", np.float32(1.0))
+        found = other.logger.name_to_value
+        assert (found["own"], found["later"], found["mean"]) == (3, 2, model.logger.name_to_value["mean"])
+        assert type(found["mean"]) is type(model.logger.name_to_value["mean"])
+        assert other.logger.name_to_excluded["own"] == ("stdout",)
+        assert "stray" not in found
+        model.logger.name_to_value["mean"], model.logger.name_to_count["mean"] = (
+            state["log"]["mean"]["value"][()],
+            2,
+        )
 
 
 def test_a_state_is_a_copy():
@@ -495,6 +548,17 @@ def test_trees_grow_again_from_their_leaves(data, n_trees, capacity, alpha):
         assert same(getattr(restored, name), getattr(trees, name)), name
 
 
+def test_kept_values_are_those_of_the_state_alone():
+    kept, other = KeptValues(4, (2,)), KeptValues(3, (2,))
+    kept.need(np.array([1, 9]), lambda rows: np.stack([rows, -rows], axis=1).astype(np.float32))
+    other.need(np.array([0, 1]), lambda rows: np.ones((len(rows), 2), np.float32))
+    other.restore(kept.state(), most_rows=10)
+    np.testing.assert_array_equal(np.flatnonzero(other.known), [1, 9])
+    np.testing.assert_array_equal(other.values[[1, 9]], [[1, -1], [9, -9]])
+    with pytest.raises(ValueError, match=r"^the saved state must keep values of rows that its replay has$"):
+        other.restore(kept.state(), most_rows=9)
+
+
 # Other agents ---------------------------------------------------------------------------------------------------
 
 
@@ -527,6 +591,12 @@ def small_state() -> dict[str, Any]:
         ("prioritized", False),
         ("priority_alpha", 0.5),
         ("timeout_is_terminal", True),
+        ("target_value", "double"),
+        ("tau", 0.25),
+        ("batch_size", 3),
+        ("learning_rate", 0.125),
+        ("interrupt_margin", 0.5),
+        ("normalize_observations", "space"),
     ],
 )
 def test_a_state_of_an_agent_with_other_arguments_is_refused(small_state, name, value):
@@ -539,20 +609,20 @@ def test_a_state_of_an_agent_with_other_arguments_is_refused(small_state, name, 
     ("other", "sentence"),
     [
         (lambda: build(Case(2), 0), "the saved state must be of an agent with n_envs=2, not 1"),
-        (lambda: Another("MlpPolicy", Drift()), "of an agent with agent='Another', not 'PerDQN'"),
-        (lambda: PerDQN("MlpPolicy", "MountainCar-v0"), r"of an agent with observation_space='Box\("),
-        (lambda: PerDQN("MlpPolicy", FewerActions()), r"action_space='Discrete\(2\)', not 'Discrete\(3\)'"),
+        (lambda: Another("MlpPolicy", Drift()), "of an agent with agent=Another, not PerDQN"),
+        (lambda: PerDQN("MlpPolicy", "MountainCar-v0"), r"of an agent with observation_space=Box\("),
+        (lambda: PerDQN("MlpPolicy", FewerActions()), r"action_space=Discrete\(2\), not Discrete\(3\)"),
         (lambda: small(policy_kwargs={"net_arch": [8, 8]}), "'q_net.* is missing"),
         (lambda: small(policy_kwargs={"net_arch": [7]}), "must have an array of shape"),
         (
             lambda: small(policy_kwargs={"net_arch": [8], "optimizer_class": th.optim.RMSprop}),
-            "of an agent with optimizer='RMSprop', not 'Adam'",
+            "of an agent with optimizer=RMSprop, not Adam",
         ),
         (
             lambda: small(policy_kwargs={"net_arch": [8], "optimizer_kwargs": {"amsgrad": True}}),
             "of an optimiser with the same settings",
         ),
-        (lambda: build(Case(wrappers=(stacked,)), 0), "of an agent with observation_space='Box"),
+        (lambda: build(Case(wrappers=(stacked,)), 0), "of an agent with observation_space=Box"),
         (lambda: build(Case(wrappers=(monitored,)), 0), "env must not be wrapped in VecMonitor"),
     ],
 )  # fmt: skip
@@ -560,6 +630,31 @@ def test_a_state_of_another_agent_is_refused(small_state, other, sentence):
     with pytest.raises(ValueError, match=sentence) as error:
         other().restore(small_state)
     assert SENTENCE.fullmatch(str(error.value))
+
+
+class Asking(BaseCallback):
+    """Asks for the state where the agent is in the middle of something."""
+
+    def __init__(self, moment: str) -> None:
+        super().__init__()
+        setattr(self, moment, self.ask)
+
+    def ask(self) -> bool:
+        with pytest.raises(ValueError, match=r"^state\(\) must be asked for between two rollouts"):
+            self.model.state()
+        self.asked = True
+        return True
+
+    def _on_step(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("moment", ["_on_step", "_on_rollout_end"])
+def test_in_the_middle_of_a_rollout_there_is_no_state(moment):
+    asking = Asking(moment)
+    model = small().learn(40, callback=asking)
+    assert asking.asked
+    model.state()
 
 
 def test_a_state_of_larger_networks_is_refused():
@@ -738,6 +833,7 @@ def test_every_value_must_be_of_its_kind(saved, damage):
         ("replay.ring.next_row", lambda rows: rows + 2),
         ("replay.ring.next_row", lambda rows: rows + 10**6),
         ("replay.ring.next_row", lambda rows: rows - 10**6),
+        ("replay.ring.next_row", lambda rows: np.where(rows == rows[0, 0], -2, rows)),
         ("replay.ring.next_row", lambda rows: np.where(rows > 401, rows.max(), rows)),
         ("replay.store.free", lambda free: free + 1),
         ("replay.store.free", lambda free: free * 0),
@@ -748,8 +844,6 @@ def test_every_value_must_be_of_its_kind(saved, damage):
         ("replay.trees.leaves", lambda leaves: leaves[:, :-1]),
         ("replay.trees.largest", lambda largest: largest * 0),
         ("replay.trees.largest", lambda largest: largest * np.nan),
-        ("replay.kept.rows", lambda rows: rows + 10**9),
-        ("replay.kept.rows", lambda rows: rows - 10**9),
         ("clock.action", lambda actions: actions + 3),
         ("clock.action", lambda actions: actions - 3),
         ("clock.left", lambda left: left - 9),
@@ -766,7 +860,7 @@ def test_every_value_must_be_of_its_kind(saved, damage):
         ("environment.seeds.0", lambda _: -1),
         ("environment.episodes.0.seed", lambda seed: seed + 1),
         ("environment.episodes.0.index", lambda index: index + 1),
-        ("environment.episodes.0.digest", lambda digest: digest[::-1]),
+        ("environment.episodes.0.digest", lambda digest: digest ^ 1),
         ("environment.episodes.0.actions", lambda actions: np.zeros((3, 3), np.int64)),
         ("environment.episodes.0.actions", lambda actions: np.full(300, 1)),
         ("environment.episodes.0.options", lambda _: 3),
@@ -774,6 +868,9 @@ def test_every_value_must_be_of_its_kind(saved, damage):
         ("environment.episodes", lambda episodes: episodes[::-1]),
         ("environment.layers", lambda layers: [*layers, {"kind": "VecMonitor"}]),
         ("environment.options", lambda options: options[:1]),
+        ("episodes", lambda _: None),
+        ("successes", lambda _: None),
+        ("optimizer.slots.0", lambda slot: {**slot, "more": np.zeros(1)}),
         ("optimizer.slots", lambda slots: slots[1:]),
         ("optimizer.slots", lambda slots: [*slots, slots[0]]),
         ("optimizer.groups", lambda groups: groups * 2),
@@ -784,11 +881,25 @@ def test_every_value_must_be_of_its_kind(saved, damage):
 def test_numbers_that_cannot_be_are_refused(saved, place, change):
     model, state = saved
     path = tuple(int(key) if key.isdecimal() else key for key in place.split("."))
-    if "trees" in state["replay"] and path[:2] == ("replay", "store") and "free" not in state["replay"]["store"]:
+    if path[:2] == ("replay", "store") and "free" not in state["replay"]["store"]:
+        # Each key of a dictionary has a store of its own.
         path = (*path[:2], "where", *path[2:])
-    if path[:2] == ("replay", "kept") and model.get_vec_normalize_env() is not None:
-        pytest.skip("nothing is kept under a VecNormalize")
     assert verdict(model, replaced(state, path, change)) == "refused"
+    assert verdict(model, state) == "accepted"
+
+
+@pytest.mark.parametrize("by", [10**9, -(10**9)])
+def test_kept_values_of_rows_that_the_replay_does_not_have_are_refused(small_state, by):
+    assert len(small_state["replay"]["kept"]["rows"]) > 0
+    damaged = replaced(small_state, ("replay", "kept", "rows"), lambda rows: rows + by)
+    assert verdict(small(), damaged) == "refused"
+
+
+def test_a_ring_that_is_full_has_no_more_steps_than_can_be_counted():
+    model = small(buffer_size=20)
+    state = model.learn(45).state()
+    assert state["replay"]["ring"]["left"].shape == (21, 1)
+    assert verdict(model, replaced(state, ("replay", "n_added"), lambda _: 10**30)) == "refused"
     assert verdict(model, state) == "accepted"
 
 

@@ -156,8 +156,10 @@ class OptionClock:
                 raise ValueError(f"clock state {name!r} must have shape ({self.n_envs},)")
             if array.dtype.kind not in kind:
                 raise ValueError(f"clock state {name!r} must be {'bools' if kind == 'b' else 'whole numbers'}")
-        elapsed, left = arrays["elapsed"], arrays["left"]
-        if np.any((elapsed < 0) | (left < 0) | (elapsed + left > arrays["planned"])):
+        elapsed, left, planned = arrays["elapsed"], arrays["left"], arrays["planned"]
+        if any(np.any(array > 2**31) for array in (elapsed, left, planned)):
+            raise ValueError("clock state must have durations of 2**31 at most")
+        if np.any((elapsed < 0) | (left < 0) | (elapsed + left > planned)):
             raise ValueError("clock state must have elapsed and left of at least 0 that add up to planned at most")
         for name, array in arrays.items():
             getattr(self, f"_{name}")[:] = array

@@ -88,7 +88,7 @@ def take_list(state: Mapping[str, Any], name: str, kind: type | tuple[type, ...]
 def take_array(
     state: Mapping[str, Any], name: str, dtype: DTypeLike, shape: tuple[int | None, ...]
 ) -> NDArray[Any]:
-    """An array of exactly this type and shape; None stands for any length."""
+    """An array of exactly this type and shape, of finite numbers; None stands for any length."""
     value = take(state, name)
     expected = np.dtype(dtype)
     if not isinstance(value, np.ndarray) or value.dtype != expected:
@@ -101,6 +101,8 @@ def take_array(
         raise ValueError(
             f"the saved state must have an array of shape {wanted_shape} as {name!r}, not {value.shape}"
         )
+    if value.dtype.kind == "f" and not np.isfinite(value).all():
+        raise ValueError(f"the saved state must have finite numbers as {name!r}")
     return value
 
 

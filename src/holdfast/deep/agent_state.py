@@ -93,8 +93,8 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     saved, own = take_mapping(state, "made_of"), _made_of(agent)
     for name, value in own.items():
         given = take(saved, name)
-        if not isinstance(given, str | bool | int | float) or given != value:
-            raise ValueError(f"the saved state must be of an agent with {name}={value!r}, not {given!r}")
+        if not isinstance(given, str) or given != value:
+            raise ValueError(f"the saved state must be of an agent with {name}={value}, not {str(given)[:200]}")
     weights, own_weights = take_mapping(state, "networks"), agent.policy.state_dict()
     tensors = {
         name: th.from_numpy(take_array(weights, name, _array(value).dtype, tuple(value.shape)).copy())
@@ -118,6 +118,7 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     if (agent.ep_info_buffer is None) != (agent.ep_success_buffer is None):
         raise ValueError("the saved state must have both 'episodes' and 'successes', or none")
     agent._log_to_go_on = _checked_log(take_mapping(state, "log"))
+    _forget_log(agent)
     observations = take_mapping(state, "observations")
     seen = (
         agent.observation_space if agent._vec_normalize_env is None else agent._vec_normalize_env.observation_space
@@ -133,21 +134,54 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     _restore_generators(agent, take_mapping(state, "generators"))
 
 
-def _made_of(agent: OptionDQN) -> dict[str, Any]:
-    """What a state must agree with before it is looked at any further."""
+_ARGUMENTS = (
+    "buffer_size",
+    "learning_starts",
+    "batch_size",
+    "tau",
+    "gamma",
+    "train_freq",
+    "gradient_steps",
+    "target_update_interval",
+    "exploration_fraction",
+    "exploration_initial_eps",
+    "exploration_final_eps",
+    "max_grad_norm",
+    "learning_rate",
+    "k_max",
+    "head_arch",
+    "dueling",
+    "normalize_observations",
+    "target_value",
+    "bootstrap",
+    "prioritized",
+    "priority_alpha",
+    "priority_beta0",
+    "decision_tolerance",
+    "interrupt_margin",
+    "timeout_is_terminal",
+)
+
+
+def _made_of(agent: OptionDQN) -> dict[str, str]:
+    """What a state must agree with before it is looked at any further, as text."""
+    assert agent.replay_buffer is not None
+    arguments = {name: getattr(agent, name) for name in _ARGUMENTS}
+    if callable(arguments["learning_rate"]):
+        # What a schedule does cannot be compared.
+        arguments["learning_rate"] = "a schedule"
     return {
         "agent": type(agent).__name__,
-        "n_envs": agent.n_envs,
+        "n_envs": str(agent.n_envs),
         "observation_space": str(agent.observation_space),
         "action_space": str(agent.action_space),
-        "buffer_size": int(agent.buffer_size),
-        "k_max": agent.k_max,
-        "gamma": float(agent.gamma),
-        "bootstrap": agent.bootstrap,
-        "prioritized": agent.prioritized,
-        "priority_alpha": agent.priority_alpha,
-        "timeout_is_terminal": agent.timeout_is_terminal,
+        "replay": type(agent.replay_buffer).__name__,
+        "policy": type(agent.policy).__name__,
+        "features_extractor": agent.policy.features_extractor_class.__name__,
+        "activation": agent.policy.activation_fn.__name__,
         "optimizer": type(agent.policy.optimizer).__name__,
+        **{name: str(value) for name, value in arguments.items()},
+        "handle_timeout_termination": str(agent.replay_buffer.handle_timeout_termination),
     }
 
 
@@ -169,6 +203,8 @@ def _restore_clock(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     actions = agent.clock.action
     if np.any((actions < 0) | (actions >= agent.action_space.n)):
         raise ValueError("the saved state must hold actions that the agent has")
+    if np.any(agent.clock.planned > agent.k_max):
+        raise ValueError(f"the saved state must hold actions for {agent.k_max} steps at most")
 
 
 # What is logged -------------------------------------------------------------------------------------------------
@@ -256,17 +292,21 @@ def _checked_log(state: Mapping[str, Any]) -> dict[str, LogEntry]:
     return found
 
 
+def _forget_log(agent: OptionDQN) -> None:
+    logger = getattr(agent, "_logger", None)
+    if logger is not None:
+        for recorded in (logger.name_to_value, logger.name_to_count, logger.name_to_excluded):
+            recorded.clear()
+
+
 def resume_log(agent: OptionDQN) -> None:
     """Give the logger of the training that begins what had been recorded when the state was asked for."""
     if agent._log_to_go_on is None:
         return
-    logger = agent.logger
-    for recorded in (logger.name_to_value, logger.name_to_count, logger.name_to_excluded):
-        recorded.clear()
     for name, entry in agent._log_to_go_on.items():
-        logger.name_to_value[name] = entry.value
-        logger.name_to_count[name] = entry.n_values
-        logger.name_to_excluded[name] = entry.excluded
+        agent.logger.name_to_value[name] = entry.value
+        agent.logger.name_to_count[name] = entry.n_values
+        agent.logger.name_to_excluded[name] = entry.excluded
     agent._log_to_go_on = None
 
 

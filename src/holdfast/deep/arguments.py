@@ -6,7 +6,11 @@ from typing import Any
 
 from holdfast.core.checks import check_integer, check_real
 
-__all__ = ["check_acting", "check_layers", "check_mapping", "check_scaling"]
+__all__ = ["UnsupportedActionsError", "check_acting", "check_layers", "check_mapping", "check_scaling"]
+
+
+class UnsupportedActionsError(ValueError, AssertionError):
+    """An environment whose actions are not discrete; SB3's own algorithms raise an AssertionError there."""
 
 
 def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str, Any]:

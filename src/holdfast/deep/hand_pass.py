@@ -80,6 +80,7 @@ class HandPass:
             if depth:
                 rows = th.mm(rows, linear.weight)
                 _keep_where_positive(rows, inputs, 0, grad_input=rows)
+        self._trunk_inputs, self._head_inputs = [], []
 
 
 def _gradients(layer: nn.Linear | StackedLinear) -> tuple[th.Tensor, th.Tensor]:

@@ -170,7 +170,6 @@ class OptionQNetwork(BasePolicy):
         scale_to_space: Scale finite Box bounds to [−1, 1].
 
     Attributes:
-        is_plain: Whether it maps vectors through linear layers and ReLUs alone.
         trunk_layers: The linear ones of the trunk.
         hand_pass: Its passes by hand, if it is plain.
     """
@@ -203,20 +202,49 @@ class OptionQNetwork(BasePolicy):
         width = net_arch[-1] if net_arch else features_dim
         self.heads = StackedHeads(k_max, width, head_arch, int(action_space.n), activation_fn, dueling)
         self.scalers = nn.ModuleDict(_scalers(observation_space) if scale_to_space else {})
+        self.net_arch, self.features_dim, self.activation_fn = net_arch, features_dim, activation_fn
         self.trunk_layers = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
-        self.is_plain = (
-            isinstance(observation_space, spaces.Box)
+        self._layers_as_made = (*self.trunk, *self.heads.stack)
+        self._was_made_plain = (
+            type(self) is OptionQNetwork
+            and isinstance(observation_space, spaces.Box)
             and not is_image_space(observation_space)
             and type(features_extractor) is FlattenExtractor
             and activation_fn is nn.ReLU
         )
         self.hand_pass = HandPass(self)
 
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            **super()._get_constructor_parameters(),
+            "features_extractor": self.features_extractor,
+            "features_dim": self.features_dim,
+            "net_arch": self.net_arch,
+            "activation_fn": self.activation_fn,
+            "k_max": self.k_max,
+            "head_arch": [layer.bias.shape[1] for layer in self.heads.stack[:-1]],
+            "dueling": self.heads.dueling,
+            "scale_to_space": len(self.scalers) > 0,
+        }
+
     @property
-    def all_parameters(self) -> list[th.Tensor]:
-        """The parameters, without the cost of looking for them where the network is plain."""
+    def is_plain(self) -> bool:
+        """Whether it maps vectors through linear layers and ReLUs that nobody has changed or watches."""
+        if not self._was_made_plain:
+            return False
+        layers = (*self.trunk._modules.values(), *self.heads.layers._modules.values())
+        return len(layers) == len(self._layers_as_made) and all(
+            layer is made
+            and not (layer._forward_hooks or layer._forward_pre_hooks)
+            and not (layer._backward_hooks or layer._backward_pre_hooks)
+            and ("weight" in layer._parameters or type(layer) is nn.ReLU)
+            for layer, made in zip(layers, self._layers_as_made, strict=True)
+        )
+
+    def plain_parameters(self) -> list[th.Tensor] | None:
+        """The parameters of a plain network, found without going through the modules; None of another."""
         if not self.is_plain:
-            return list(self.parameters())
+            return None
         layers: tuple[nn.Linear | StackedLinear, ...] = (*self.trunk_layers, *self.heads.stack)
         return [part for layer in layers for part in (layer.weight, layer.bias)]
 

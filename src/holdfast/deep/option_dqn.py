@@ -22,15 +22,20 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3 import DQN
 from stable_baselines3.common.base_class import maybe_make_env
-from stable_baselines3.common.env_util import is_wrapped
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn, Schedule
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_normalize
 
 from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
 from holdfast.core.clock import OptionClock
 from holdfast.deep.agent_state import LogEntry, agent_state, restore_agent, resume_log
-from holdfast.deep.arguments import check_acting, check_layers, check_mapping, check_scaling
+from holdfast.deep.arguments import (
+    UnsupportedActionsError,
+    check_acting,
+    check_layers,
+    check_mapping,
+    check_scaling,
+)
 from holdfast.deep.networks import OptionQNetwork
 from holdfast.deep.optimizing import optimizer_step
 from holdfast.deep.policies import CnnPolicy, Exploration, MlpPolicy, MultiInputPolicy, OptionPolicy
@@ -204,7 +209,7 @@ class OptionDQN(DQN):
             )
         env = maybe_make_env(env, verbose)
         if env is not None and not isinstance(env.action_space, spaces.Discrete):
-            raise ValueError(f"env must have discrete actions, not {env.action_space}")
+            raise UnsupportedActionsError(f"env must have discrete actions, not {env.action_space}")
         super().__init__(
             policy,
             env,
@@ -251,7 +256,8 @@ class OptionDQN(DQN):
         finally:
             self.policy_kwargs, self.replay_buffer_kwargs = given_policy_kwargs, given_replay_kwargs
         self._refuse_scaling_twice(self.env)
-        self._kept_from: tuple[int, ...] = ()
+        self._kept_from: tuple[Any, ...] = ()
+        self._is_between_rollouts = True
         self._log_to_go_on: dict[str, LogEntry] | None = None
         self.clock = OptionClock(self.n_envs)
         if self.replay_buffer is not None:
@@ -269,11 +275,11 @@ class OptionDQN(DQN):
     @staticmethod
     def _wrap_env(env: GymEnv, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
         wrapped = DQN._wrap_env(env, verbose, monitor_wrapper)
-        if isinstance(env, gymnasium.Env) and not is_wrapped(env, EpisodeLog):
+        if isinstance(env, gymnasium.Env):
             # Given a single environment, an agent can go on exactly after a stop.
             single = wrapped.unwrapped
             assert isinstance(single, DummyVecEnv)
-            single.envs = [EpisodeLog(inner) for inner in single.envs]
+            single.envs = [inner if isinstance(inner, EpisodeLog) else EpisodeLog(inner) for inner in single.envs]
         return wrapped
 
     # Acting ------------------------------------------------------------------------------------------------
@@ -311,6 +317,7 @@ class OptionDQN(DQN):
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """The held action of each environment: in its own numbering, and as stored."""
+        self._is_between_rollouts = False
         warming_up = self.num_timesteps < learning_starts
         if warming_up:
             idle = self.clock.idle
@@ -419,6 +426,11 @@ class OptionDQN(DQN):
         if force_reset:
             self._drop_held_options()
 
+    def collect_rollouts(self, *arguments: Any, **keywords: Any) -> RolloutReturn:
+        """SB3's own; what is noted is whether the agent is between two rollouts, where it can be saved."""
+        self._is_between_rollouts = True
+        return super().collect_rollouts(*arguments, **keywords)
+
     # Learning ----------------------------------------------------------------------------------------------
 
     @property
@@ -443,9 +455,13 @@ class OptionDQN(DQN):
         buffer.kept.need(rows, lambda missing: self._target_values(missing).cpu().numpy())
         return buffer.kept.values
 
-    def _source_of_target_values(self) -> tuple[int, ...]:
-        """Changes when the replay is replaced or weights are written; not with SB3's own update, see _on_step."""
-        return (id(self.replay_buffer), *[id(p) ^ p._version for p in self.q_net_target.all_parameters])
+    def _source_of_target_values(self) -> tuple[Any, ...]:
+        """Changes when the replay is replaced or weights are written."""
+        target = self.q_net_target
+        # Who writes through ``.data``, as SB3's polyak_update does, leaves the versions as they are.
+        written = target.heads.stack[-1].bias.detach().sum().item()
+        parameters = target.plain_parameters() or target.parameters()
+        return (id(self.replay_buffer), written, *[(id(part), part._version) for part in parameters])
 
     def trust_kept_values(self) -> None:
         """Say that what the replay keeps comes from the target network as it is."""
@@ -473,20 +489,19 @@ class OptionDQN(DQN):
         loaded, self.replay_buffer = self.replay_buffer, before
         if not isinstance(loaded, OptionReplayBuffer):
             raise ValueError("the replay must be one that an agent of this kind saved")
-        assert before is not None
-        for name in (
-            "k_max",
-            "n_envs",
-            "gamma",
-            "bootstrap",
-            "prioritized",
-            "alpha",
-            "handle_timeout_termination",
-        ):
-            if getattr(loaded, name) != getattr(before, name):
+        expected = {
+            "observation_space": self.observation_space,
+            "action_space": self.action_space,
+            "n_envs": self.n_envs,
+            **{name: getattr(self, source) for name, source in _REPLAY_ARGUMENTS.items()},
+            **{name: value for name, value in self.replay_buffer_kwargs.items() if hasattr(loaded, name)},
+        }
+        if before is not None:
+            expected["handle_timeout_termination"] = before.handle_timeout_termination
+        for name, value in expected.items():
+            if getattr(loaded, name) != value:
                 raise ValueError(
-                    f"the replay must be of {name}={getattr(before, name)!r}, as this agent's is, "
-                    f"not {getattr(loaded, name)!r}"
+                    f"the replay must be of {name}={value!r}, as this agent's is, not {getattr(loaded, name)!r}"
                 )
         loaded.finish()
         self.replay_buffer = loaded
@@ -542,6 +557,7 @@ class OptionDQN(DQN):
             reset_num_timesteps,
             progress_bar,
         )
+        self._is_between_rollouts = True
         return self
 
     # State -------------------------------------------------------------------------------------------------
@@ -554,6 +570,11 @@ class OptionDQN(DQN):
         Raises:
             ValueError: The environment, or a wrapper of it, cannot be brought back.
         """
+        if not self._is_between_rollouts:
+            raise ValueError(
+                "state() must be asked for between two rollouts: before or after learn(), or in a callback's "
+                "_on_rollout_start"
+            )
         return agent_state(self)
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -566,6 +587,7 @@ class OptionDQN(DQN):
             ValueError: The state is damaged, or belongs to another agent or environment.
         """
         restore_agent(self, state)
+        self._is_between_rollouts = True
 
     def _excluded_save_params(self) -> list[str]:
         made_anew = ["clock", "hold_statistics", "update_statistics", "_kept_from"]

@@ -319,7 +319,10 @@ class MultiInputPolicy(OptionPolicy):
 
 def _refuse_reset_tuple(observation: Any) -> None:
     if isinstance(observation, tuple):
-        raise ValueError("observation must be an observation alone, not what reset() returns with its info")
+        raise ValueError(
+            "observation must be an observation alone, not what reset() returns with its info; "
+            "are you mixing Gym API and VecEnv API?"
+        )
 
 
 def _clock_from(state: tuple[NDArray[Any], ...] | None, n_envs: int) -> OptionClock:

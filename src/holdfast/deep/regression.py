@@ -58,9 +58,16 @@ def regress(
         targets: (K, B).
         weights: (K, B) importance weights, or None for 1.
     """
-    by_hand = network.is_plain and observations.device.type == "cpu"
+    parameters = network.plain_parameters()
     # Who freezes layers or watches gradients deals with autograd.
-    if by_hand and all(part.requires_grad and not part._backward_hooks for part in network.all_parameters):
+    if (
+        parameters is not None
+        and observations.device.type == "cpu"
+        and all(
+            part.requires_grad and not part._backward_hooks and not part._post_accumulate_grad_hooks
+            for part in parameters
+        )
+    ):
         return _by_hand(network, observations, actions, targets, weights)
     return _by_autograd(network, observations, actions, targets, weights)
 

@@ -203,7 +203,9 @@ class OptionReplayBuffer(ReplayBuffer):
         self.pos = n_added % self.buffer_size
         self.full = n_added >= self.buffer_size
         for name, array in arrays.items():
-            getattr(self, name)[:slots] = array
+            own = getattr(self, name)
+            own[:slots] = array
+            own[slots:] = -1 if name == "next_row" else 0
         lent = self.next_row[self.next_row >= self.n_slots * self.n_envs]
         self.store.restore(take_mapping(state, "store"), rows, lent)
         take(state, "trees")
@@ -241,6 +243,11 @@ class OptionReplayBuffer(ReplayBuffer):
         infos: list[dict[str, Any]],
     ) -> None:
         """Store one primitive step of every environment."""
+        taken = np.asarray(action).reshape(self.n_envs, 1)
+        n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
+        if ((taken < 0) | (taken >= n_actions)).any():
+            # Compiled code would read and write beyond its arrays.
+            raise ValueError(f"action must be counted from 0 and be in 0..{n_actions - 1}, not {taken.ravel()}")
         announced, self._announced = self._announced, None
         if announced is None:
             # Nobody said that this step goes on with the option that is running.
@@ -253,7 +260,7 @@ class OptionReplayBuffer(ReplayBuffer):
         head = (slot + 1) % self.n_slots
         self._forget(head)
 
-        self.actions[slot] = np.asarray(action).reshape(self.n_envs, 1)
+        self.actions[slot] = taken
         self.rewards[slot] = reward
         self.dones[slot] = done
         self.timeouts[slot] = [info.get("TimeLimit.truncated", False) for info in infos]

@@ -73,7 +73,7 @@ def make_vec_env(
 
     def maker(index: int) -> Callable[[], SingleEnv]:
         def make() -> SingleEnv:
-            made = env_id(**(env_kwargs or {})) if callable(env_id) else make_env(env_id, **(env_kwargs or {}))
+            made = _make(env_id, env_kwargs or {})
             if seed is not None:
                 made.action_space.seed(seed + index)
             path = None if monitor_dir is None else os.path.join(monitor_dir, str(index))  # noqa: PTH118 - SB3's way
@@ -90,6 +90,16 @@ def make_vec_env(
     env = (vec_env_cls or DummyVecEnv)(makers, **(vec_env_kwargs or {}))
     env.seed(seed)
     return env
+
+
+def _make(env_id: Any, env_kwargs: dict[str, Any]) -> SingleEnv:
+    if callable(env_id):
+        return env_id(**env_kwargs)
+    try:
+        # As SB3 does, so that videos can be made of it.
+        return make_env(env_id, **{"render_mode": "rgb_array", **env_kwargs})
+    except TypeError:
+        return make_env(env_id, **env_kwargs)
 
 
 # State ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ wrappers below it (time limits, frame stacks, monitors) are brought back by the 
 
 from __future__ import annotations
 
-import hashlib
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -105,7 +105,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         self._options: dict[str, Any] | None = None
         self._options_are_lost = False
         self._actions: list[Any] = []
-        self._observation: Any = None
+        self._trace = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin the next episode, with the given seed or with that of its number."""
@@ -124,15 +124,17 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         except ValueError:
             self._options, self._options_are_lost = None, True
         self._seed, self._actions = seed, []
-        observation, info = self.env.reset(seed=seed, options=options)
-        self._observation = observation
+        # Environments from before there were options have no argument for them.
+        given = {} if options is None else {"options": options}
+        observation, info = self.env.reset(seed=seed, **given)
+        self._trace = _folded(0, observation)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step, recorded."""
         self._actions.append(_copied(action))
         result = self.env.step(action)
-        self._observation = result[0]
+        self._trace = _folded(self._trace, result[:2])
         return result
 
     # State -------------------------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             "seed": self._seed,
             "options": json_copy(self._options),
             "actions": np.array(self._actions),
-            "digest": None if self._seed is None else _digest(self._observation),
+            "digest": None if self._seed is None else self._trace,
             "action_space": dict(self.action_space.np_random.bit_generator.state),
         }
 
@@ -177,9 +179,10 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             return f"environment {self.index} must be given its own episode, not that of {state['index']}"
         try:
             repeated = self._repeat(state)
-        except Exception:
+        except Exception as error:
             # Whatever an environment raises in a foreign episode: the process that it lives in must survive.
-            repeated = False
+            said = " ".join(str(error).split())
+            return f"environment {self.index} did not repeat its episode: {type(error).__name__}: {said}"
         if not repeated:
             return (
                 f"environment {self.index} did not repeat its episode: its dynamics must depend on the reset seed "
@@ -202,7 +205,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             *_, terminated, truncated, _ = self.step(_as_action(action))
             if (terminated or truncated) and number + 1 < len(actions):
                 return False
-        return bool(_digest(self._observation) == state["digest"])
+        return bool(self._trace == state["digest"])
 
     def _foreign_wrapper(self, repeatable: Collection[str]) -> str | None:
         for wrapper in _wrappers(self.env):
@@ -251,22 +254,15 @@ def _as_action(action: NDArray[Any]) -> Any:
     return action.copy() if action.ndim else action[()]
 
 
-def _digest(observation: Any) -> str:
-    """A fingerprint of an observation: arrays, numbers, texts, and tuples and dictionaries of such."""
-    found = hashlib.sha256()
-
-    def add(part: Any) -> None:
-        if isinstance(part, Mapping):
-            for key in sorted(part):
-                found.update(str(key).encode())
-                add(part[key])
-        elif isinstance(part, tuple | list):
-            for item in part:
-                add(item)
-        else:
-            array = np.asarray(part)
-            found.update(f"{array.dtype.str}{array.shape}".encode())
-            found.update(np.ascontiguousarray(array).tobytes())
-
-    add(observation)
-    return found.hexdigest()
+def _folded(trace: int, part: Any) -> int:
+    """A fingerprint of all that was seen, one part further: arrays, numbers, texts, and nested ones of such."""
+    if isinstance(part, Mapping):
+        for key in sorted(part):
+            trace = _folded(zlib.crc32(str(key).encode(), trace), part[key])
+        return trace
+    if isinstance(part, tuple | list):
+        for item in part:
+            trace = _folded(trace, item)
+        return trace
+    array = np.asarray(part)
+    return zlib.crc32(array.tobytes(), zlib.crc32(array.dtype.str.encode(), trace))

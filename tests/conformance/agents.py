@@ -1,0 +1,72 @@
+"""The agents that must behave as Stable-Baselines3's users expect. A new agent joins by a line in ``AGENTS``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch as th
+from stable_baselines3 import DQN
+
+from holdfast import PerDQN
+from holdfast.deep import OptionDQN
+
+Factory = Callable[..., OptionDQN]
+"""``make(env, policy="MlpPolicy", **overrides)``."""
+
+SMALL: dict[str, Any] = {
+    "policy_kwargs": {"net_arch": [8]},
+    "batch_size": 8,
+    "buffer_size": 300,
+    "learning_starts": 10,
+    "train_freq": 1,
+    "gradient_steps": 1,
+    "learning_rate": 1e-2,
+    "target_update_interval": 20,
+    "exploration_fraction": 0.5,
+    "exploration_final_eps": 0.05,
+    "seed": 0,
+    "device": "cpu",
+}
+"""Arguments that DQN has too, for runs of a few dozen steps."""
+
+
+def _agent(kind: type[OptionDQN], **own: Any) -> Factory:
+    def make(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> OptionDQN:
+        return kind(policy, env, **{**SMALL, "head_arch": [4], **own, **overrides})
+
+    return make
+
+
+AGENTS: dict[str, Factory] = {
+    "perdqn1": _agent(PerDQN, k_max=1),
+    "perdqn4": _agent(PerDQN, k_max=4),
+    "msa4": _agent(PerDQN, k_max=4, bootstrap=False),
+}
+
+
+def make_dqn(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> DQN:
+    """SB3's own with the same arguments, to compare with."""
+    return DQN(policy, env, **{**SMALL, **overrides})
+
+
+def decide(model: OptionDQN, action_of: Callable[[Any], int]) -> None:
+    """Let an agent hold ``action_of`` an observation for as long as it can."""
+
+    def option_values(observations: th.Tensor) -> Any:
+        values = np.zeros((len(observations), int(model.action_space.n), model.k_max), np.float32)
+        values[np.arange(len(values)), [action_of(row) for row in observations.tolist()], -1] = 1.0
+        return values
+
+    model.policy.option_values = option_values  # type: ignore[method-assign]
+
+
+def weights(network: th.nn.Module) -> list[th.Tensor]:
+    """Copies of all parameters and buffers, by name."""
+    return [value.detach().clone() for _, value in sorted(network.state_dict().items())]
+
+
+def same(ours: list[th.Tensor], others: list[th.Tensor]) -> bool:
+    """Whether all of them are equal to the last bit."""
+    return all(th.equal(mine, other) for mine, other in zip(ours, others, strict=True))
