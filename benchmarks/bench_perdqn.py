@@ -256,7 +256,7 @@ def _memory(settings: Settings) -> Table:
         "one ring, K = 32": ("ring", 32),
         "SB3's buffer": ("sb3", 1),
     }
-    rows = []
+    rows: list[Row] = []
     for name, (kind, k_max) in cases.items():
         began = time.perf_counter()
         command = [sys.executable, "-c", RESIDENT, kind, str(k_max), str(steps)]
