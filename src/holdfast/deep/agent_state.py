@@ -87,6 +87,8 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     """
     if agent.env is None or agent.replay_buffer is None:
         raise ValueError("restore() needs an agent with an environment")
+    if not isinstance(state, Mapping) or not {"format", "made_of"} & set(state):
+        raise ValueError("state must be what state() returned")
     found = take_integer(state, "format")
     if found != FORMAT:
         raise ValueError(f"the saved state must have format {FORMAT}, not {found}")

@@ -408,6 +408,9 @@ class OptionDQN(DQN):
         environments_are_reset = reset_num_timesteps or self._last_obs is None
         result = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
         resume_log(self)
+        if reset_num_timesteps:
+            # As SB3 forgets the episodes before.
+            self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         if environments_are_reset:
             self._drop_held_options()
             self._check_finite("observation", self._last_obs)
@@ -514,6 +517,9 @@ class OptionDQN(DQN):
         """Update the networks ``gradient_steps`` times, each with ``batch_size`` rows per persistence."""
         buffer = self.replay_buffer
         assert buffer is not None
+        if not buffer.drawable.any():
+            # The very first options are still running: what there is of them counts as options of their own.
+            buffer.finish()
         drawable = buffer.drawable
         if not drawable.any():
             return

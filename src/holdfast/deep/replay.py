@@ -263,7 +263,8 @@ class OptionReplayBuffer(ReplayBuffer):
         self.actions[slot] = taken
         self.rewards[slot] = reward
         self.dones[slot] = done
-        self.timeouts[slot] = [info.get("TimeLimit.truncated", False) for info in infos]
+        timeouts = np.asarray([info.get("TimeLimit.truncated", False) for info in infos])
+        self.timeouts[slot] = timeouts.reshape(self.n_envs)
         self.next_row[slot] = self._rows(head)
         for env in np.flatnonzero(done):
             self.next_row[slot, env] = self.store.lend()

@@ -74,6 +74,8 @@ def allow_repetition(wrapper: type[gymnasium.Wrapper[Any, Any, Any, Any]]) -> An
     What such a wrapper remembers must come from the running episode alone, and what it does must depend on nothing
     but that memory, the actions and random numbers that ``reset`` has seeded.
     """
+    if not (isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper)):
+        raise TypeError(f"wrapper must be a class of Gymnasium wrappers, not {wrapper!r}")
     _REPEATABLE.add(_full_name(wrapper))
     return wrapper
 
