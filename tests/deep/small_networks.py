@@ -14,10 +14,15 @@ from holdfast.deep.networks import OptionQNetwork
 BOX = spaces.Box(-1.0, 1.0, (5,), np.float32)
 
 
-def network(space: spaces.Space[Any] = BOX, n_actions: int = 3, **arguments: Any) -> OptionQNetwork:
+def network(
+    space: spaces.Space[Any] = BOX,
+    n_actions: int = 3,
+    kind: type[OptionQNetwork] = OptionQNetwork,
+    **arguments: Any,
+) -> OptionQNetwork:
     """A network on flattened observations."""
     extractor = FlattenExtractor(space)
-    return OptionQNetwork(
+    return kind(
         space, spaces.Discrete(n_actions), extractor, extractor.features_dim, **{"net_arch": [8], **arguments}
     )
 

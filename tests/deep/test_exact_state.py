@@ -908,3 +908,40 @@ def test_after_all_these_attempts_the_agent_goes_on(saved):
     model.restore(state)
     np.testing.assert_equal(model.state(), state)
     model.learn(20, reset_num_timesteps=False)
+
+
+@pytest.mark.parametrize("state", ["training.npz", None, {}, {"policy": {}}], ids=repr)
+def test_what_is_no_state_at_all_is_called_that(state):
+    with pytest.raises(ValueError, match=r"^state must be what state\(\) returned$"):
+        small().restore(state)
+
+
+@pytest.mark.parametrize(
+    ("part", "damage", "sentence"),
+    [
+        ("clock", lambda clock: {**clock, "planned": clock["planned"] + 100}, "hold actions for 4 steps at most"),
+        (
+            "clock",
+            lambda clock: {**clock, "left": np.array([2**64 - 1], np.uint64)},
+            "durations of 2\\*\\*31 at most",
+        ),
+        ("clock", lambda clock: {**clock, "elapsed": clock["left"] + 2**62}, "durations of 2\\*\\*31 at most"),
+        (
+            "networks",
+            lambda nets: {n: np.full_like(a, np.nan) for n, a in nets.items()},
+            "finite numbers as 'q_net",
+        ),
+    ],
+)
+def test_numbers_that_would_break_it_later_are_refused_now(small_state, part, damage, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        small().restore({**small_state, part: damage(small_state[part])})
+
+
+@pytest.mark.parametrize("number", [-1, 16, 99])
+def test_observations_that_the_space_does_not_have_are_refused(number):
+    model = PerDQN("MlpPolicy", "FrozenLake-v1", k_max=2, learning_starts=5, seed=0, device="cpu").learn(20)
+    state = model.state()
+    state["replay"]["store"]["own"][3] = number
+    with pytest.raises(ValueError, match=r"^the saved state must have observations that its space has$"):
+        PerDQN("MlpPolicy", "FrozenLake-v1", k_max=2, learning_starts=5, device="cpu").restore(state)

@@ -18,6 +18,7 @@ from holdfast.deep import OptionReplayBuffer
 from holdfast.deep.networks import ConvFeatures
 from tests.deep.diary import (
     LEARNING,
+    Diary,
     agent,
     by_table,
     capture_log,
@@ -366,3 +367,36 @@ def test_kept_values_follow_a_replaced_policy():
             parameter.mul_(factor)
         fresh = model.q_net_target(model.replay_buffer.observations_at(rows)).numpy()
         np.testing.assert_allclose(model._kept_target_values(rows)[rows], fresh, rtol=1e-6)
+
+
+def test_the_first_updates_need_not_wait_for_the_first_option():
+    model = agent(diaries(lengths=[50]), k_max=40, **{**LEARNING, "learning_starts": 0, "gradient_steps": 0})
+    model.exploration_rate = 1.0
+    while True:
+        model.set_random_seed(int(model.num_timesteps) + 1)
+        model.learn(2)
+        if not model.replay_buffer.drawable.any():
+            break
+        model.replay_buffer.reset()
+    model.train(1, 4)
+    assert model._n_updates == 1
+    assert model.replay_buffer.drawable.any()
+
+
+def test_a_replay_of_other_spaces_is_refused(tmp_path):
+    agent(diaries(), **LEARNING).save_replay_buffer(tmp_path / "replay")
+    other = agent(Diary(n_actions=4), **LEARNING)
+    before = other.replay_buffer
+    with pytest.raises(ValueError, match=r"^the replay must be of action_space=Discrete\(4\)"):
+        other.load_replay_buffer(tmp_path / "replay")
+    assert other.replay_buffer is before
+
+
+def test_a_training_that_begins_anew_forgets_how_actions_were_held():
+    model = agent(diaries(), **LEARNING).learn(60)
+    assert len(model.hold_statistics.episode_decisions) > 5
+    kept = len(model.hold_statistics.holds)
+    model.learn(10, reset_num_timesteps=False)
+    assert len(model.hold_statistics.holds) > kept
+    model.learn(10)
+    assert sum(model.hold_statistics.holds) <= 10

@@ -370,3 +370,22 @@ def test_the_size_that_is_checked_is_the_size_that_is_used(monkeypatch):
     for space in SPACES.values():
         buffer = OptionReplayBuffer(100, space, spaces.Discrete(2), device="cpu", n_envs=2, k_max=3)
         assert asked.pop() == buffer.nbytes
+
+
+@pytest.mark.parametrize("action", [-1, 2, 10**9])
+def test_an_action_that_there_is_not_is_refused_before_anything_is_stored(action):
+    trial = played((0, 1))
+    buffer, state = trial.buffer, encode(SPACES["box"], np.array([3]))
+    n_actions = int(buffer.action_space.n)
+    action = n_actions if action == 2 else action
+    with pytest.raises(ValueError, match=rf"^action must be counted from 0 and be in 0\.\.{n_actions - 1}, not"):
+        buffer.add(state, state, np.array([[action]]), np.array([0.0]), np.array([False]), [{}])
+    assert buffer.n_added == 1
+
+
+def test_time_limits_may_be_arrays_as_a_buffer_gives_them():
+    buffer = OptionReplayBuffer(5, SPACES["box"], spaces.Discrete(2), "cpu")
+    states = [encode(SPACES["box"], np.array([number])) for number in range(3)]
+    infos = [[{"TimeLimit.truncated": np.array([flag])}] for flag in (0.0, 1.0)]
+    buffer.extend(states[:2], states[1:], np.zeros((2, 1, 1)), np.zeros((2, 1)), np.array([[0.0], [1.0]]), infos)
+    assert buffer.timeouts[:2, 0].tolist() == [0.0, 1.0]

@@ -564,3 +564,9 @@ def test_another_number_of_environments_is_not_restored():
     state = vec_env_state(make_vec_env(Pond, 2))
     refused = "env must have 2 environments, as the saved one has, not 3"
     assert sentence(restore_vec_env, make_vec_env(Pond, 3), state) == refused
+
+
+def test_environments_can_be_filmed_as_those_of_sb3():
+    env = make_vec_env("cliff", 1, seed=0)
+    assert env.render_mode == "rgb_array"
+    assert make_vec_env("cliff", 1, env_kwargs={"render_mode": "ansi"}).render_mode == "ansi"

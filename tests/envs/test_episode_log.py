@@ -506,3 +506,9 @@ def test_a_generator_that_is_none_is_refused():
     del state["action_space"]["state"]
     sentence = "the saved state must have the state of a PCG64 generator as 'action_space'"
     assert EpisodeLog(Wheel()).repeat_episode(state) == sentence
+
+
+@pytest.mark.parametrize("wrapper", ["Wheel", Wheel, None], ids=repr)
+def test_only_wrappers_are_declared(wrapper):
+    with pytest.raises(TypeError, match=r"^wrapper must be a class of Gymnasium wrappers, not"):
+        allow_repetition(wrapper)

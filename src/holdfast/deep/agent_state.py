@@ -131,7 +131,7 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     agent._last_episode_starts = (
         None if starts is None else take_array(state, "episode_starts", np.bool_, (agent.n_envs,)).copy()
     )
-    agent.trust_kept_values()
+    agent.replay_buffer.kept.source = agent.q_net_target.version()
     # The last one: whatever was done until here may have drawn from them.
     _restore_generators(agent, take_mapping(state, "generators"))
 
@@ -194,7 +194,7 @@ def _array(tensor: th.Tensor) -> NDArray[Any]:
 def _replay_state(agent: OptionDQN) -> dict[str, Any]:
     assert agent.replay_buffer is not None
     found = agent.replay_buffer.state()
-    if agent._kept_from != agent._source_of_target_values():
+    if agent.replay_buffer.kept.source != agent.q_net_target.version():
         # They are of another target network, and would be dropped before they are next asked for.
         found["kept"] = {name: values[:0] for name, values in found["kept"].items()}
     return found

@@ -6,7 +6,16 @@ from typing import Any
 
 from holdfast.core.checks import check_integer, check_real
 
-__all__ = ["UnsupportedActionsError", "check_acting", "check_layers", "check_mapping", "check_scaling"]
+__all__ = [
+    "UnsupportedActionsError",
+    "check_acting",
+    "check_layers",
+    "check_mapping",
+    "check_scaling",
+    "check_subclass",
+    "check_timeouts",
+    "check_window",
+]
 
 
 class UnsupportedActionsError(ValueError, AssertionError):
@@ -43,6 +52,32 @@ def check_scaling(value: Any) -> str | None:
     if value not in (None, "space"):
         raise ValueError(f"normalize_observations must be None or 'space', not {value!r}")
     return value
+
+
+def check_subclass(name: str, value: Any, base: type, or_else: tuple[str | None, ...]) -> None:
+    """A subclass of ``base``, or one of a few other values."""
+    if value in or_else or (isinstance(value, type) and issubclass(value, base)):
+        return
+    others = ", ".join(map(repr, or_else))
+    given = f"the unknown {value!r}" if isinstance(value, str) else repr(value)
+    raise ValueError(f"{name} must be {others} or a subclass of {base.__name__}, not {given}")
+
+
+def check_window(n_steps: Any) -> None:
+    """``n_steps``, which SB3's DQN has."""
+    if n_steps != 1:
+        raise ValueError(
+            f"n_steps must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already"
+        )
+
+
+def check_timeouts(timeout_is_terminal: Any, replay_buffer_kwargs: dict[str, Any]) -> None:
+    """The two ways to say what a time limit means."""
+    if timeout_is_terminal and "handle_timeout_termination" in replay_buffer_kwargs:
+        raise ValueError(
+            "timeout_is_terminal and replay_buffer_kwargs['handle_timeout_termination'] say the same thing: "
+            "give one of them"
+        )
 
 
 def check_acting(decision_tolerance: Any, interrupt_margin: Any) -> tuple[float, float | None]:

@@ -7,7 +7,7 @@ target network changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,18 @@ class KeptValues:
     def __init__(self, n_rows: int, shape: tuple[int, ...]) -> None:
         self.values = np.zeros((n_rows, *shape), dtype=np.float32)
         self.known = np.zeros(n_rows, dtype=np.bool_)
+        self.source: Hashable = None
 
     @property
     def nbytes(self) -> int:
         """Memory in use."""
         return self.values.nbytes + self.known.nbytes
+
+    def belong_to(self, source: Hashable) -> None:
+        """Say where values come from; those that came from elsewhere are forgotten."""
+        if source != self.source:
+            self.drop()
+            self.source = source
 
     def need(self, rows: Rows, compute: Callable[[Rows], NDArray[np.float32]]) -> None:
         """See to it that the values of ``rows`` are known; ``compute`` is asked for those that are not."""

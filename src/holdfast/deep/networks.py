@@ -241,6 +241,16 @@ class OptionQNetwork(BasePolicy):
             for layer, made in zip(layers, self._layers_as_made, strict=True)
         )
 
+    def version(self) -> tuple[Any, ...]:
+        """Changes when weights are written or replaced.
+
+        Who writes through ``.data``, as SB3's ``polyak_update`` does, leaves PyTorch's own versions as they are;
+        that is noticed by the last biases, which every step of an optimiser moves.
+        """
+        parameters = self.plain_parameters() or self.parameters()
+        biases = self.heads.stack[-1].bias.detach().sum().item()
+        return (biases, *[(id(part), part._version) for part in parameters])
+
     def plain_parameters(self) -> list[th.Tensor] | None:
         """The parameters of a plain network, found without going through the modules; None of another."""
         if not self.is_plain:

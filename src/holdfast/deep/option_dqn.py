@@ -35,6 +35,9 @@ from holdfast.deep.arguments import (
     check_layers,
     check_mapping,
     check_scaling,
+    check_subclass,
+    check_timeouts,
+    check_window,
 )
 from holdfast.deep.networks import OptionQNetwork
 from holdfast.deep.optimizing import optimizer_step
@@ -185,28 +188,14 @@ class OptionDQN(DQN):
         check_integer("batch_size", batch_size)
         check_discount(gamma)
         check_real("max_grad_norm", max_grad_norm, 0.0, open_low=True)
-        if n_steps != 1:
-            raise ValueError(
-                f"n_steps must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already"
-            )
-        if replay_buffer_class is not None and not (
-            isinstance(replay_buffer_class, type) and issubclass(replay_buffer_class, OptionReplayBuffer)
-        ):
-            raise ValueError("replay_buffer_class must be None or a subclass of OptionReplayBuffer")
-        if not isinstance(policy, str) and not (isinstance(policy, type) and issubclass(policy, OptionPolicy)):
-            raise ValueError(
-                "policy must be 'MlpPolicy', 'CnnPolicy', 'MultiInputPolicy' or a subclass of OptionPolicy, "
-                f"not {policy!r}"
-            )
+        check_window(n_steps)
+        check_subclass("policy", policy, OptionPolicy, tuple(self.policy_aliases))
+        check_subclass("replay_buffer_class", replay_buffer_class, OptionReplayBuffer, (None,))
         replay_buffer_kwargs = check_mapping("replay_buffer_kwargs", replay_buffer_kwargs, _REPLAY_ARGUMENTS)
         policy_kwargs = check_mapping("policy_kwargs", policy_kwargs, _POLICY_ARGUMENTS)
         if policy_kwargs.get("net_arch") is not None:
             check_layers("net_arch in policy_kwargs", policy_kwargs["net_arch"])
-        if timeout_is_terminal and "handle_timeout_termination" in replay_buffer_kwargs:
-            raise ValueError(
-                "timeout_is_terminal and replay_buffer_kwargs['handle_timeout_termination'] say the same thing: "
-                "give one of them"
-            )
+        check_timeouts(timeout_is_terminal, replay_buffer_kwargs)
         env = maybe_make_env(env, verbose)
         if env is not None and not isinstance(env.action_space, spaces.Discrete):
             raise UnsupportedActionsError(f"env must have discrete actions, not {env.action_space}")
@@ -256,7 +245,6 @@ class OptionDQN(DQN):
         finally:
             self.policy_kwargs, self.replay_buffer_kwargs = given_policy_kwargs, given_replay_kwargs
         self._refuse_scaling_twice(self.env)
-        self._kept_from: tuple[Any, ...] = ()
         self._is_between_rollouts = True
         self._log_to_go_on: dict[str, LogEntry] | None = None
         self.clock = OptionClock(self.n_envs)
@@ -451,24 +439,9 @@ class OptionDQN(DQN):
         """Q⁻(s,·,·) by row of the replay, (rows, A, K), known for ``rows`` at least."""
         buffer = self.replay_buffer
         assert buffer is not None
-        source = self._source_of_target_values()
-        if source != self._kept_from:
-            buffer.kept.drop()
-            self._kept_from = source
+        buffer.kept.belong_to(self.q_net_target.version())
         buffer.kept.need(rows, lambda missing: self._target_values(missing).cpu().numpy())
         return buffer.kept.values
-
-    def _source_of_target_values(self) -> tuple[Any, ...]:
-        """Changes when the replay is replaced or weights are written."""
-        target = self.q_net_target
-        # Who writes through ``.data``, as SB3's polyak_update does, leaves the versions as they are.
-        written = target.heads.stack[-1].bias.detach().sum().item()
-        parameters = target.plain_parameters() or target.parameters()
-        return (id(self.replay_buffer), written, *[(id(part), part._version) for part in parameters])
-
-    def trust_kept_values(self) -> None:
-        """Say that what the replay keeps comes from the target network as it is."""
-        self._kept_from = self._source_of_target_values()
 
     def _online_values(self, rows: NDArray[np.int64]) -> th.Tensor:
         """Q(s,·,·) of the observations in distinct rows of the replay, (U, A, K)."""
@@ -483,7 +456,8 @@ class OptionDQN(DQN):
     def _on_step(self) -> None:
         super()._on_step()
         if self._n_calls % max(self.target_update_interval // self.n_envs, 1) == 0:
-            self._kept_from = ()
+            assert self.replay_buffer is not None
+            self.replay_buffer.kept.belong_to(None)
 
     def load_replay_buffer(self, *arguments: Any, **keywords: Any) -> None:
         """Load a replay that ``save_replay_buffer`` wrote; what was running in it is over."""
@@ -596,7 +570,7 @@ class OptionDQN(DQN):
         self._is_between_rollouts = True
 
     def _excluded_save_params(self) -> list[str]:
-        made_anew = ["clock", "hold_statistics", "update_statistics", "_kept_from"]
+        made_anew = ["clock", "hold_statistics", "update_statistics"]
         return [*super()._excluded_save_params(), *made_anew]
 
     def dump_logs(self) -> None:

@@ -29,7 +29,7 @@ from holdfast.core.options import duration_at
 from holdfast.core.saved import take, take_array, take_integer, take_mapping
 from holdfast.deep.kept_values import KeptValues
 from holdfast.deep.memory import check_fits
-from holdfast.deep.observation_store import ArrayStore, bytes_needed, make_store
+from holdfast.deep.observation_store import ArrayStore, DictStore, bytes_needed, make_store
 from holdfast.deep.priorities import PriorityTrees
 
 __all__ = ["OptionBatch", "OptionReplayBuffer"]
@@ -208,10 +208,26 @@ class OptionReplayBuffer(ReplayBuffer):
             own[slots:] = -1 if name == "next_row" else 0
         lent = self.next_row[self.next_row >= self.n_slots * self.n_envs]
         self.store.restore(take_mapping(state, "store"), rows, lent)
+        self._check_numbered_observations()
         take(state, "trees")
         if self.trees is not None:
             self.trees.restore(take_mapping(state, "trees"), rows)
         self.kept.restore(take_mapping(state, "kept"), self.store.n_rows)
+
+    def _check_numbered_observations(self) -> None:
+        """Of Discrete and MultiDiscrete spaces: networks turn their numbers into places of arrays."""
+        whole = self.observation_space
+        parts = whole.spaces if isinstance(whole, spaces.Dict) else {"": whole}
+        for key, space in parts.items():
+            if not isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+                continue
+            store = self.store.parts[key] if isinstance(self.store, DictStore) else self.store
+            count = space.n if isinstance(space, spaces.Discrete) else space.nvec
+            for rows in (store.own, store.lent):
+                above = rows - space.start
+                # Rows that were never written are 0.
+                if np.any(((above < 0) | (above >= count)) & (rows != 0)):
+                    raise ValueError("the saved state must have observations that its space has")
 
     def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
