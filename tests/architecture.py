@@ -30,14 +30,14 @@ class Layer:
 _LEARNERS = ("files", "core", "mdp", "envs", "draw", "tabular", "deep")
 
 LAYERS = {
-    "files": Layer(()),
+    "files": Layer((), ("numpy",)),
     "core": Layer((), ("numpy",)),
     "mdp": Layer(("core",), ("scipy",)),
     "envs": Layer(("core", "mdp"), ("gymnasium", "ale_py", "minatar")),
     "draw": Layer(("files", "core"), ("matplotlib",)),
     "tabular": Layer(("core", "mdp", "envs"), ("numba",)),
     "deep": Layer(("core", "envs"), ("numba", "torch", "stable_baselines3")),
-    "runs": Layer(_LEARNERS),
+    "runs": Layer(_LEARNERS, ("tensorboard",)),
     "analysis": Layer((*_LEARNERS, "runs")),
     "experiments": Layer((*_LEARNERS, "runs", "analysis"), ("ray",)),
     "report": Layer((*_LEARNERS, "runs", "analysis", "experiments")),

@@ -29,6 +29,7 @@ PUBLIC = [
     "TabularMDP",
     "TempoRLQLearning",
     "__version__",
+    "load_policy",
     "make_vec_env",
 ]
 

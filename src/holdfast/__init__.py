@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.deep import PerDQN, make_vec_env
     from holdfast.envs import EpisodeLog, GridMap, GridWorld, HoldAction
     from holdfast.mdp import TabularMDP
+    from holdfast.runs import load_policy
     from holdfast.tabular import (
         EZGreedyQLearning,
         MSAQLearning,
@@ -42,10 +43,11 @@ __all__ = [
     "TabularMDP",
     "TempoRLQLearning",
     "__version__",
+    "load_policy",
     "make_vec_env",
 ]
 
-_PACKAGES = ("core", "mdp", "envs", "tabular", "deep")
+_PACKAGES = ("core", "mdp", "envs", "tabular", "runs", "deep")
 
 
 def __getattr__(name: str) -> Any:

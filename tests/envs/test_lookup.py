@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium
 import pytest
 
-from holdfast.envs import SHORT_NAMES, GridWorld, make_env
+from holdfast.envs import SHORT_NAMES, GridWorld, is_code, make_env
 
 
 @pytest.mark.parametrize("name", [*SHORT_NAMES, "Cliff", "SYNC_GRID", "holdfast/Cliff-v0"])
@@ -48,7 +48,7 @@ def sentence_of(name: Any, **kwargs: Any) -> str:
 
 def test_unknown_names_get_suggestions() -> None:
     known = (
-        "it must be a Gymnasium id, a map file's path, "
+        "it must be a Gymnasium id, a map file's path, module:callable, "
         "or one of cliff, bridge, zigzag, open, sync-grid and frozen-lake"
     )
     assert sentence_of("clif") == f"environment 'clif' is unknown: {known}; did you mean 'cliff'?"
@@ -138,7 +138,55 @@ def test_other_warnings_pass_as_they_are(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_module_names_are_checked() -> None:
     assert "No module named 'holdfast_no_such'" in sentence_of("holdfast_no_such:Foo-v0")
     for name in ("a:b:c", ":x", "x:"):
-        assert sentence_of(name) == f"name must have the form 'module:id' where it has a colon, not {name!r}"
+        form = "name must have the form 'module:callable' or 'module:id' where it has a colon"
+        assert sentence_of(name) == f"{form}, not {name!r}"
+
+
+MODULE = """
+import gymnasium
+from holdfast.envs import is_code, make_env
+
+gymnasium.register("FromModule-v0", lambda: make_env("cliff"))
+
+def robot(speed=1):
+    env = make_env("cliff")
+    env.unwrapped.speed = speed
+    return env
+
+def broken():
+    raise OSError("no such arm")
+
+def strange():
+    return 3
+
+number = 7
+"""
+
+
+def test_modules_of_the_user_make_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_robots.py").write_text(MODULE)
+    (tmp_path / "broken_robots.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert make_env("my_robots:robot", speed=5).unwrapped.speed == 5  # type: ignore[attr-defined]
+        assert make_env("my_robots:FromModule-v0").reset(seed=0)[0] == 0
+        cannot = "cannot be made:"
+        for name, sentence in {
+            "my_robots:robott": f"{cannot} my_robots has no callable 'robott'; did you mean 'robot'?",
+            "my_robots:number": f"{cannot} my_robots has no callable 'number'",
+            "my_robots:broken": f"{cannot} broken raised OSError: no such arm",
+            "my_robots:strange": "must be a Gymnasium environment, not int",
+            "broken_robots:robot": f"{cannot} importing broken_robots raised ZeroDivisionError: division by zero",
+        }.items():
+            assert sentence_of(name) == f"environment {name!r} {sentence}"
+        assert sentence_of("my_robots:robot", weight=1) == "environment 'my_robots:robot' has no argument 'weight'"
+    finally:
+        del gymnasium.registry["FromModule-v0"]
+
+
+def test_code_is_known_by_its_name() -> None:
+    assert is_code("my_robots:robot")
+    assert not any(map(is_code, ("cliff", "CartPole-v1", "holdfast/Cliff-v0", "map.txt")))
 
 
 def test_wrong_arguments_get_one_sentence() -> None:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from holdfast import __version__
-from holdfast.cli import solve
+from holdfast.cli import plot, runs, solve, train
 
 __all__ = ["main"]
 
-_VERBS = (solve,)
+_VERBS = (train, runs, plot, solve)
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130

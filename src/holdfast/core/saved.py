@@ -103,6 +103,8 @@ def take_array(
         )
     if value.dtype.kind == "f" and not np.isfinite(value).all():
         raise ValueError(f"the saved state must have finite numbers as {name!r}")
+    if value.dtype.kind == "b" and value.size and value.view(np.uint8).max() > 1:
+        raise ValueError(f"the saved state must have true or false as {name!r}")
     return value
 
 

@@ -32,7 +32,7 @@ from holdfast.deep.vec_envs import copied_observations, restore_vec_env, take_ob
 if TYPE_CHECKING:
     from holdfast.deep.option_dqn import OptionDQN
 
-__all__ = ["FORMAT", "LogEntry", "agent_state", "restore_agent", "resume_log"]
+__all__ = ["FORMAT", "LogEntry", "agent_state", "as_array", "restore_agent", "resume_log"]
 
 FORMAT = 1
 """Number of the layout of a state."""
@@ -60,7 +60,7 @@ def agent_state(agent: OptionDQN) -> dict[str, Any]:
         "format": FORMAT,
         "made_of": _made_of(agent),
         "environment": vec_env_state(agent.env),
-        "networks": {name: _array(value) for name, value in agent.policy.state_dict().items()},
+        "networks": {name: as_array(value) for name, value in agent.policy.state_dict().items()},
         "optimizer": _optimizer_state(agent.policy.optimizer),
         "replay": _replay_state(agent),
         "counters": {name: int(getattr(agent, name)) for name in _COUNTERS},
@@ -99,7 +99,7 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
             raise ValueError(f"the saved state must be of an agent with {name}={value}, not {str(given)[:200]}")
     weights, own_weights = take_mapping(state, "networks"), agent.policy.state_dict()
     tensors = {
-        name: th.from_numpy(take_array(weights, name, _array(value).dtype, tuple(value.shape)).copy())
+        name: th.from_numpy(take_array(weights, name, as_array(value).dtype, tuple(value.shape)).copy())
         for name, value in own_weights.items()
     }
     if set(weights) != set(own_weights):
@@ -162,6 +162,7 @@ _ARGUMENTS = (
     "decision_tolerance",
     "interrupt_margin",
     "timeout_is_terminal",
+    "schedule_steps",
 )
 
 
@@ -187,7 +188,8 @@ def _made_of(agent: OptionDQN) -> dict[str, str]:
     }
 
 
-def _array(tensor: th.Tensor) -> NDArray[Any]:
+def as_array(tensor: th.Tensor) -> NDArray[Any]:
+    """A copy of a tensor."""
     return tensor.detach().cpu().numpy().copy()
 
 
@@ -323,7 +325,7 @@ def _optimizer_state(optimizer: th.optim.Optimizer) -> dict[str, Any]:
         "slots": [
             None
             if slot is None
-            else {name: _array(value) if isinstance(value, th.Tensor) else value for name, value in slot.items()}
+            else {name: as_array(value) if isinstance(value, th.Tensor) else value for name, value in slot.items()}
             for slot in slots
         ],
         "groups": [
@@ -387,7 +389,7 @@ def _slot(saved: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]
     if set(saved) != set(sample):
         raise ValueError("the saved state must be of an optimiser that keeps the same of every parameter")
     return {
-        name: th.from_numpy(take_array(saved, name, _array(value).dtype, tuple(value.shape)).copy())
+        name: th.from_numpy(take_array(saved, name, as_array(value).dtype, tuple(value.shape)).copy())
         if isinstance(value, th.Tensor)
         else saved[name]
         for name, value in sample.items()

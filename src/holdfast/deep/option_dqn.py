@@ -117,6 +117,8 @@ class OptionDQN(DQN):
         decision_tolerance: Deterministic acting holds the best action as long as that costs at most this.
         interrupt_margin: Drop a greedy option when another is better by more than this; None never does.
         timeout_is_terminal: Treat a time limit as an end instead of bootstrapping through it.
+        schedule_steps: Steps over which ε, β and a learning rate's schedule go; None for those that ``learn`` is
+            asked for. Behind them they stay where they are.
         _init_setup_model: SB3's.
     """
 
@@ -171,9 +173,11 @@ class OptionDQN(DQN):
         decision_tolerance: float = 0.0,
         interrupt_margin: float | None = None,
         timeout_is_terminal: bool = False,
+        schedule_steps: int | None = None,
         _init_setup_model: bool = True,
     ) -> None:
         self.k_max = check_integer("k_max", k_max)
+        self.schedule_steps = None if schedule_steps is None else check_integer("schedule_steps", schedule_steps)
         self.target_value = check_choice("target_value", target_value, TARGET_VALUES)
         self.bootstrap = bool(bootstrap)
         self.prioritized = bool(prioritized)
@@ -403,6 +407,10 @@ class OptionDQN(DQN):
             self._drop_held_options()
             self._check_finite("observation", self._last_obs)
         return result
+
+    def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
+        steps = total_timesteps if self.schedule_steps is None else self.schedule_steps
+        super()._update_current_progress_remaining(min(num_timesteps, steps), steps)
 
     def _drop_held_options(self) -> None:
         self.clock.cut(~self.clock.idle)

@@ -1,6 +1,7 @@
 """Every picture, in one look. Drawing returns a matplotlib ``Figure``; ``save_figure`` writes it."""
 
 from holdfast.draw.cell_layout import CellLayout, draw_map
+from holdfast.draw.curves import Curve, Panel, draw_curves
 from holdfast.draw.grid_policy import draw_policy
 from holdfast.draw.grid_values import draw_value_maps
 from holdfast.draw.state_values import draw_state_values
@@ -9,7 +10,10 @@ from holdfast.draw.style import ALGORITHM_COLORS, algorithm_color, look, save_fi
 __all__ = [
     "ALGORITHM_COLORS",
     "CellLayout",
+    "Curve",
+    "Panel",
     "algorithm_color",
+    "draw_curves",
     "draw_map",
     "draw_policy",
     "draw_state_values",

@@ -1,23 +1,27 @@
 """Environments: grid worlds on ASCII maps, how to find any by name, and a wrapper that holds actions."""
 
 from holdfast.envs.episode_log import EpisodeLog, allow_repetition
+from holdfast.envs.failures import EnvironmentFailedError, NamedFailures
 from holdfast.envs.frozen_lake import FrozenLake16, random_map
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.grids import GridWorld
 from holdfast.envs.hold_action import HoldAction
-from holdfast.envs.lookup import make_env
+from holdfast.envs.lookup import is_code, make_env
 from holdfast.envs.registration import SHORT_NAMES, register_environments
 
 register_environments()
 
 __all__ = [
     "SHORT_NAMES",
+    "EnvironmentFailedError",
     "EpisodeLog",
     "FrozenLake16",
     "GridMap",
     "GridWorld",
     "HoldAction",
+    "NamedFailures",
     "allow_repetition",
+    "is_code",
     "make_env",
     "random_map",
     "register_environments",

@@ -57,6 +57,7 @@ _REPEATABLE: set[str] = {
     *(_full_name(getattr(wrappers, name)) for name in _GYMNASIUM if hasattr(wrappers, name)),
     # Within another one it is given every seed.
     "holdfast.envs.episode_log.EpisodeLog",
+    "holdfast.envs.failures.NamedFailures",
     "holdfast.envs.hold_action.HoldAction",
     "stable_baselines3.common.atari_wrappers.ClipRewardEnv",
     "stable_baselines3.common.atari_wrappers.FireResetEnv",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
 import re
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import gymnasium
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
 
-__all__ = ["make_env"]
+__all__ = ["is_code", "is_map_path", "make_env"]
 
 _MAP_SUFFIXES = (".txt", ".map")
 
@@ -26,7 +28,9 @@ def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, 
     """Make the environment called ``name``.
 
     Args:
-        name: A Gymnasium id, a short name such as ``"cliff"``, or the path of a file with a map.
+        name: A Gymnasium id, a short name such as ``"cliff"``, the path of a file with a map, or
+            ``"module:name"``: a callable of that module which returns an environment, or an id that importing the
+            module registers.
         kwargs: Arguments of the environment.
 
     What Gymnasium warns of, such as an outdated version, becomes a ``UserWarning`` of one plain sentence.
@@ -60,14 +64,50 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
         return _make(SHORT_NAMES[short], name, kwargs)
     if name in gymnasium.registry:
         return _make(name, name, kwargs)
-    if _is_map_path(name):
+    if is_map_path(name):
         return _make_grid(Path(name), kwargs)
-    if ":" in name and not re.fullmatch(r"[\w.]+:[^:]+", name):
-        raise ValueError(f"name must have the form 'module:id' where it has a colon, not {name!r}")
+    if is_code(name):
+        return _make_from_module(name, kwargs)
     return _make(name, name, kwargs)
 
 
-def _is_map_path(name: str) -> bool:
+def is_code(name: str) -> bool:
+    """Whether making the environment ``name`` imports a module that the name itself names."""
+    return ":" in name and name not in gymnasium.registry and not is_map_path(name)
+
+
+def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^:]+", name):
+        raise ValueError(
+            f"name must have the form 'module:callable' or 'module:id' where it has a colon, not {name!r}"
+        )
+    place, _, wanted = name.partition(":")
+    try:
+        module = importlib.import_module(place)
+    except Exception as error:
+        # Whatever the user's own module raises.
+        raise ValueError(
+            f"environment {name!r} cannot be made: importing {place} raised {_described(error)}"
+        ) from error
+    maker = getattr(module, wanted, None)
+    if maker is None and wanted in gymnasium.registry:
+        return _make(wanted, name, kwargs)
+    if not callable(maker):
+        hint = _nearest(wanted, [found for found in vars(module) if callable(vars(module)[found])])
+        raise ValueError(f"environment {name!r} cannot be made: {place} has no callable {wanted!r}{hint}")
+    try:
+        env = maker(**kwargs)
+    except Exception as error:
+        if isinstance(error, TypeError) and re.search(r"keyword argument|required", str(error)):
+            raise TypeError(_argument_error(name, error)) from error
+        raise ValueError(f"environment {name!r} cannot be made: {wanted} raised {_described(error)}") from error
+    if not isinstance(env, gymnasium.Env):
+        raise ValueError(f"environment {name!r} must be a Gymnasium environment, not {type(env).__name__}")
+    return env
+
+
+def is_map_path(name: str) -> bool:
+    """Whether ``name`` is that of a file with a map, rather than of an environment."""
     if name.lower().endswith(_MAP_SUFFIXES):
         return True
     return bool(name) and "\0" not in name and os.path.exists(name)  # noqa: PTH110 (a name too long for a path is no error here)
@@ -108,7 +148,7 @@ def _argument_error(name: str, error: BaseException) -> str:
 
 def _unknown(name: str, error: Exception) -> str:
     message = (
-        f"environment {name!r} is unknown: it must be a Gymnasium id, a map file's path, "
+        f"environment {name!r} is unknown: it must be a Gymnasium id, a map file's path, module:callable, "
         "or one of cliff, bridge, zigzag, open, sync-grid and frozen-lake"
     )
     candidates = {known.lower(): known for known in (*gymnasium.registry, *SHORT_NAMES)}
@@ -118,6 +158,16 @@ def _unknown(name: str, error: Exception) -> str:
     if isinstance(error, gymnasium.error.NamespaceNotFound):
         return f"{message}; is the package that registers {name.split('/')[0]!r} installed and imported?"
     return message
+
+
+def _nearest(wanted: str, known: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(wanted, known, n=2)
+    return f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
+
+
+def _described(error: Exception) -> str:
+    said = _one_sentence(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _one_sentence(message: BaseException | str) -> str:

@@ -1,5 +1,28 @@
-"""Writing files so that a reader sees the old one or the new one, never half of one."""
+"""Files that a reader sees as the old ones or the new ones, never half of them, and that execute nothing."""
 
+from holdfast.files.arrays import read_arrays, write_arrays
+from holdfast.files.documents import parse_json, plain_file, read_json, replace_json
+from holdfast.files.flushing import flush
+from holdfast.files.folders import find_folder, replace_folder, tidy_folder
 from holdfast.files.replacing import replace_file
+from holdfast.files.rows import Rows, read_rows
+from holdfast.files.states import read_document, read_state, write_state
 
-__all__ = ["replace_file"]
+__all__ = [
+    "Rows",
+    "find_folder",
+    "flush",
+    "parse_json",
+    "plain_file",
+    "read_arrays",
+    "read_document",
+    "read_json",
+    "read_rows",
+    "read_state",
+    "replace_file",
+    "replace_folder",
+    "replace_json",
+    "tidy_folder",
+    "write_arrays",
+    "write_state",
+]

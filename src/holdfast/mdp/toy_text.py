@@ -15,8 +15,10 @@ __all__ = ["TransitionTable", "read_transition_table", "without_harmless_wrapper
 _HARMLESS = frozenset(
     {
         "Autoreset",
+        "EpisodeLog",
         "HumanRendering",
         "Monitor",
+        "NamedFailures",
         "OrderEnforcing",
         "PassiveEnvChecker",
         "RecordEpisodeStatistics",
@@ -25,7 +27,7 @@ _HARMLESS = frozenset(
         "TimeLimit",
     }
 )
-"""Wrappers of Gymnasium and SB3 that change neither transitions nor rewards."""
+"""Wrappers of Gymnasium, SB3 and holdfast that change neither transitions nor rewards."""
 
 
 def without_harmless_wrappers(env: Any) -> Any:

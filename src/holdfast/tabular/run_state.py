@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.saved import restore_generator, take, take_array, take_integer, take_mapping
+
 __all__ = ["EpisodeOutcomes", "RunState", "reset_seed", "stream"]
 
 _STREAMS = ("initial", "agent", "environment", "evaluation")
@@ -91,15 +93,25 @@ class RunState:
 
     @classmethod
     def restore(cls, document: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> RunState:
-        """The state that ``document`` and ``arrays`` were taken from."""
+        """The state that ``document`` and ``arrays`` were taken from.
+
+        Raises:
+            ValueError: They are damaged, or of something else.
+        """
+        saved = take_mapping(document, "streams")
         streams = {}
         for name in _STREAMS[1:]:
             streams[name] = np.random.Generator(np.random.PCG64(0))
-            streams[name].bit_generator.state = document["streams"][name]
-        copies = {name: np.array(array, dtype=np.float64) for name, array in arrays.items()}
+            restore_generator(streams[name], saved, name)
+        copies = {
+            name: take_array(arrays, name, np.float64, (1,) if name == "carry" else (None, None, None)).copy()
+            for name in arrays
+        }
+        take(copies, "carry")
+        take(copies, "q")
         carry = copies.pop("carry")
-        seed, episode = int(document["seed"]), int(document["episode"])
-        return cls(str(document["learner"]), seed, episode, copies, carry, **streams)
+        seed, episode = take_integer(document, "seed", at_most=None), take_integer(document, "episode")
+        return cls(str(take(document, "learner")), seed, episode, copies, carry, **streams)
 
     def after(self, episodes: int) -> RunState:
         """The same, ``episodes`` further on the clock."""

@@ -10,7 +10,7 @@ import gymnasium
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from holdfast.core.checks import check_choice
-from holdfast.envs import GridWorld
+from holdfast.envs import GridWorld, NamedFailures
 from holdfast.mdp import TabularMDP
 from holdfast.tabular.simulator import FlatModel, flat_model
 
@@ -24,7 +24,7 @@ LOOPS = ("auto", "compiled", "python")
 DEFAULT_STEP_LIMIT = 100
 
 # They pass every step through as it is.
-_TRANSPARENT = (OrderEnforcing, PassiveEnvChecker, TimeLimit)
+_TRANSPARENT = (NamedFailures, OrderEnforcing, PassiveEnvChecker, TimeLimit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

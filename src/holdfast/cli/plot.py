@@ -1,0 +1,96 @@
+"""``holdfast plot``: curves of runs, with intervals over seeds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["add_parser"]
+
+_QUANTITIES = ("return", "evaluation", "decisions", "hold", "length")
+
+_DESCRIPTION = """\
+Draw the curves of runs. Runs that differ in nothing but their seed become one
+curve: the mean, with Student's 95 % interval. One panel per environment.
+"""
+_EXAMPLES = """\
+examples:
+  holdfast plot runs/cliff-perq-k8-s*
+  holdfast plot runs --show decisions -o decisions.pdf
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "plot",
+        help="draw the curves of runs, with intervals over seeds",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="+", type=Path, help="folders of runs, or folders that hold such"
+    )
+    parser.add_argument(
+        "--show",
+        choices=_QUANTITIES,
+        default="return",
+        help="what is drawn: return of the training episodes, of the greedy evaluations, decisions per episode, "
+        "steps per decision, or steps per episode (default: return)",
+    )
+    parser.add_argument(
+        "--over", choices=("steps", "episodes"), default="steps", help="the horizontal axis (default: steps)"
+    )
+    parser.add_argument(
+        "--window", type=int, default=20, metavar="N", help="episodes each point is the mean of (default: 20)"
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        default=Path("curves.png"),
+        metavar="FILE",
+        help="the picture, .png, .pdf or .svg (default: curves.png)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Draw, write, say where."""
+    from holdfast.core.checks import check_integer
+    from holdfast.draw import draw_curves, save_figure
+    from holdfast.runs.curves import QUANTITIES, learning_curves
+    from holdfast.runs.directory import RunFolder, find_runs
+
+    window = check_integer("--window", arguments.window)
+    paths: dict[Path, None] = {}
+    for given in arguments.runs:
+        if RunFolder(given).is_run:
+            paths[given] = None
+            continue
+        if not given.is_dir():
+            raise ValueError(
+                f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} is none"
+            )
+        found = find_runs(given)
+        if not found:
+            raise ValueError(
+                f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} holds none"
+            )
+        for status in found:
+            if status.problem is not None:
+                sys.stderr.write(f"holdfast plot: {status.path} is left out: {status.problem}\n")
+            elif status.episodes == 0:
+                sys.stderr.write(f"holdfast plot: {status.path} is left out: it has no episode yet\n")
+            else:
+                paths[status.path] = None
+    if not paths:
+        raise ValueError("RUN must name at least one run that has something to show")
+    over = arguments.over.removesuffix("s")
+    panels = learning_curves(list(paths), arguments.show, over, window)
+    figure = draw_curves(panels, arguments.over, QUANTITIES[arguments.show].title)
+    sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
+    return 0

@@ -1,0 +1,342 @@
+"""``holdfast train``: train any agent into a folder of its own, and go on where it stopped."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from holdfast.runs.training import Outcome
+
+__all__ = ["add_parser"]
+
+EXIT_ENVIRONMENT_FAILED = 1
+
+_DESCRIPTION = """\
+Train an agent. Everything goes into the run's folder: config.json, metrics.csv
+(a row per episode), evaluations.csv, TensorBoard's events, the last checkpoint
+and the best policy. The same command again goes on from the last checkpoint,
+exactly: a run that was killed ends as one that was not.
+"""
+_EXAMPLES = """\
+examples:
+  holdfast train MountainCar-v0 --algo perdqn --k-max 16 --steps 150000
+  holdfast train cliff --algo perq --episodes 300 --seed 1
+  holdfast train my_envs:make_robot --set learning_rate=1e-3 batch_size=64
+  holdfast train --config runs/cliff-perq-k8-s1/config.json --out runs/again
+  holdfast train --resume runs/cliff-perq-k8-s1 --episodes 600
+
+Larger --steps or --episodes extend a finished run; the exploration rate, the
+learning rate and the priorities' exponent then stay where their schedules
+ended (their length is the argument schedule_steps, at first --steps).
+
+config.toml has the same names: environment, algo, k_max, steps, ..., and the
+tables [set] and [env_kwargs].
+"""
+
+_PLAIN = (
+    "environment",
+    "algo",
+    "k_max",
+    "steps",
+    "episodes",
+    "seed",
+    "n_envs",
+    "eval_every",
+    "eval_episodes",
+    "checkpoint_every",
+    "threads",
+    "device",
+)
+"""Options that are taken as they are."""
+
+_HABITS = {
+    "--env": "the environment stands alone, before the options",
+    "--env-id": "the environment stands alone, before the options",
+    "-n": "use --steps",
+    "--n-timesteps": "use --steps",
+    "--total-timesteps": "use --steps",
+    "--num-envs": "use --n-envs",
+    "-f": "use --out",
+    "--log-folder": "use --out",
+    "--exp-name": "use --name",
+    "-tb": "events for TensorBoard are always written into the run's folder",
+    "--tensorboard-log": "events for TensorBoard are always written into the run's folder",
+    "--eval-freq": "use --eval-every",
+    "--n-eval-envs": "evaluations use one environment",
+    "--save-freq": "use --checkpoint-every, in seconds",
+    "--save-replay-buffer": "every checkpoint has the replay in it",
+    "-params": "use --set name=value",
+    "--hyperparams": "use --set name=value",
+    "-conf": "use --config",
+    "--conf-file": "use --config",
+    "--num-threads": "use --threads",
+    "-i": "use --resume RUN",
+    "--trained-agent": "use --resume RUN",
+    "-P": "progress is shown unless --quiet is given",
+    "--progress": "progress is shown unless --quiet is given",
+    "--verbose": "progress is shown unless --quiet is given",
+    "--track": "no tracking service is used; events for TensorBoard are in the run's folder",
+    "--cuda": "use --device cuda",
+    "--learning-rate": "use --set learning_rate=",
+    "--buffer-size": "use --set buffer_size=",
+    "--batch-size": "use --set batch_size=",
+    "--gamma": "use --set gamma=",
+    "--tau": "use --set tau=",
+    "--learning-starts": "use --set learning_starts=",
+    "--train-frequency": "use --set train_freq=",
+    "--target-network-frequency": "use --set target_update_interval=",
+    "--start-e": "use --set exploration_initial_eps=",
+    "--end-e": "use --set exploration_final_eps=",
+    "--exploration-fraction": "use --set exploration_fraction=",
+}
+"""What users of rl-zoo and CleanRL type by habit, and what to type here."""
+
+
+class _Habit(argparse.Action):
+    """An option of another tool, which is answered with ours."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        parser.error(f"there is no {option_string} here: {_HABITS[option_string or '']}")
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "train",
+        help="train an agent, with checkpoints; the same command again goes on exactly",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "environment",
+        metavar="ENV",
+        nargs="?",
+        help="a Gymnasium id, a grid (cliff, bridge, zigzag, open, sync-grid, frozen-lake), a map file, "
+        "or module:callable, a function of yours that returns an environment",
+    )
+    parser.add_argument("--algo", metavar="NAME", help=_algorithms())
+    parser.add_argument("--k-max", type=_whole, metavar="K", help="largest persistence (default: 8)")
+    parser.add_argument(
+        "--steps", type=_whole, metavar="N", help="steps to train (default with a network: 100000)"
+    )
+    parser.add_argument(
+        "--episodes", type=_whole, metavar="N", help="episodes to train (default with a table: 600)"
+    )
+    parser.add_argument("--seed", type=int, metavar="S", help="root of all random numbers (default: 0)")
+    parser.add_argument(
+        "--n-envs", type=int, metavar="M", help="environments side by side, with a network (default: 1)"
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        metavar="NAME=VALUE",
+        help="arguments of the algorithm, such as learning_rate=1e-3, policy_kwargs=\"{'net_arch': [128, 128]}\" "
+        "or, with a table, epsilon='exponential(0.99, 0.05)'",
+    )
+    parser.add_argument(
+        "--env-kwargs", nargs="+", action="extend", metavar="NAME=VALUE", help="arguments of the environment"
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="options from a .toml or .json file; those given here count more",
+    )
+    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="the run's folder (default: runs/NAME)")
+    parser.add_argument(
+        "--name",
+        metavar="NAME",
+        help="name of the run's folder in runs/ (default: from ENV, algorithm, K and seed)",
+    )
+    parser.add_argument(
+        "--resume", type=Path, metavar="RUN", help="go on with the run in this folder, whatever its options were"
+    )
+    parser.add_argument(
+        "--eval-every",
+        type=_whole,
+        metavar="N",
+        help="steps (with a table: episodes) between evaluations; 0 for none (default: a twentieth of the run)",
+    )
+    parser.add_argument(
+        "--eval-episodes", type=int, metavar="N", help="greedy episodes of each evaluation (default: 10)"
+    )
+    parser.add_argument(
+        "--checkpoint-every",
+        type=float,
+        metavar="SECONDS",
+        help="time between checkpoints, more if they would take over 4 %% of it; 0 for none (default: 60)",
+    )
+    parser.add_argument("--threads", type=int, metavar="T", help="threads of PyTorch (default: 1)")
+    parser.add_argument("--device", metavar="D", help="device of PyTorch: auto, cpu, cuda, ... (default: auto)")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--quiet", action="store_true", help="show no progress and print nothing")
+    shown.add_argument("--json", action="store_true", help="print progress and result as JSON, an object per line")
+    for flag in _HABITS:
+        parser.add_argument(flag, action=_Habit, nargs="?", help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def _algorithms() -> str:
+    """The list of algorithms, for the help."""
+    from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM
+
+    deep = ", ".join(name for name, algorithm in ALGORITHMS.items() if algorithm.is_deep)
+    tabular = ", ".join(name for name, algorithm in ALGORITHMS.items() if not algorithm.is_deep)
+    return f"with a network {deep}; with a table {tabular} (default: {DEFAULT_ALGORITHM})"
+
+
+def _whole(text: str) -> int:
+    """A whole number, also as 1e6 or 100_000."""
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not number.is_integer():
+            raise ValueError from None
+        return int(number)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train, print."""
+    from holdfast.envs import EnvironmentFailedError
+    from holdfast.runs.config import make_config
+    from holdfast.runs.progress import pick_reporter
+    from holdfast.runs.stopping import stop_on_signals
+    from holdfast.runs.training import train
+
+    with stop_on_signals() as stop:
+        options = _options(arguments)
+        _allow_code(arguments.environment, options)
+        _prepare_torch(options)
+        path = _run_folder(arguments) or Path("runs", make_config(options).name)
+        reporter = pick_reporter(sys.stderr, sys.stdout, arguments.quiet, arguments.json)
+        try:
+            outcome = train(options, path, reporter, stop)
+        except EnvironmentFailedError as error:
+            sys.stderr.write(f"holdfast train: {error} (the last checkpoint is as it was)\n")
+            return EXIT_ENVIRONMENT_FAILED
+        _print_outcome(outcome, arguments)
+        if outcome.status != "stopped":
+            return 0
+        kept = _is_kept(options)
+        how = f"holdfast train --resume {path} goes on from there" if kept else "nothing was saved"
+        sys.stderr.write(f"holdfast train: stopped at step {outcome.steps:,}; {how}\n")
+        return stop.exit_code
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options that were given: those of the run to go on with, then the file's, then the command line's."""
+    from holdfast.cli.values import keyword_arguments
+    from holdfast.runs.config import read_options
+    from holdfast.runs.directory import RunFolder
+
+    options: dict[str, Any] = {}
+    if arguments.resume is not None:
+        folder = RunFolder(arguments.resume)
+        if arguments.out is not None or arguments.name is not None:
+            raise ValueError("--resume must not be given with --out or --name: it names the run's folder")
+        if not folder.is_run:
+            raise ValueError(f"--resume must name the folder of a run, and {arguments.resume} is none")
+        options |= folder.read_config().options()
+    if arguments.config is not None:
+        options |= read_options(arguments.config)
+    given = {name: getattr(arguments, name) for name in _PLAIN if getattr(arguments, name) is not None}
+    if "environment" in given and given["environment"] != options.get("environment"):
+        options.pop("label", None)
+    for name, option in (("set", "--set"), ("env_kwargs", "--env-kwargs")):
+        pairs: Sequence[str] | None = getattr(arguments, name)
+        if pairs:
+            before = options.get(name)
+            options[name] = {**(before if isinstance(before, dict) else {}), **keyword_arguments(option, pairs)}
+    if "algo" in given and given["algo"] != options.get("algo", given["algo"]) and arguments.resume is not None:
+        raise ValueError(f"--algo must be that of the run, {options['algo']}, not {given['algo']}")
+    return options | given
+
+
+def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
+    """Let modules of the user be imported, but none that only a file names."""
+    from holdfast.envs import is_code
+
+    name = options.get("environment")
+    if not isinstance(name, str) or not is_code(name):
+        return
+    if typed != name:
+        raise ValueError(
+            f"ENV must be given to run {name}: it is code, and files do not choose the code that is run"
+        )
+    if os.getcwd() not in sys.path:  # noqa: PTH109 - as Python puts it there
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+
+
+def _prepare_torch(options: dict[str, Any]) -> None:
+    """Settings of the whole process, which only a program may change."""
+    from holdfast.core.checks import check_integer
+    from holdfast.runs.algorithms import DEFAULT_ALGORITHM, find_algorithm
+
+    if not find_algorithm(options.get("algo", DEFAULT_ALGORITHM)).is_deep:
+        return
+    threads = check_integer("--threads", options.get("threads", 1))
+    # Threads that wait must not keep a core busy.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _run_folder(arguments: argparse.Namespace) -> Path | None:
+    from holdfast.runs.config import file_name
+
+    if arguments.resume is not None:
+        return Path(arguments.resume)
+    if arguments.out is not None:
+        if arguments.name is not None:
+            raise ValueError("--name must not be given with --out, which names the run's folder")
+        return Path(arguments.out)
+    if arguments.name is not None:
+        if file_name(arguments.name) != arguments.name:
+            raise ValueError(f"--name must be made of letters, digits, - _ and ., not {arguments.name!r}")
+        return Path("runs", arguments.name)
+    return None
+
+
+def _is_kept(options: dict[str, Any]) -> bool:
+    return float(options.get("checkpoint_every", 1.0)) > 0.0
+
+
+def _print_outcome(outcome: Outcome, arguments: argparse.Namespace) -> None:
+    from holdfast.runs.progress import duration
+
+    if arguments.json:
+        found = {"event": "result", **asdict(outcome), "path": str(outcome.path)}
+        sys.stdout.write(json.dumps(found) + "\n")
+        return
+    if arguments.quiet:
+        return
+    lines = [f"{outcome.status}: {outcome.steps:,} steps, {outcome.episodes:,} episodes"]
+    if outcome.status != "already finished":
+        pace = outcome.new_steps / outcome.seconds if outcome.seconds > 0 else 0.0
+        lines[0] += f", {duration(outcome.seconds)} at {pace:,.0f} steps/s"
+    if outcome.mean_return is not None:
+        lines.append(f"  return, last 20 episodes  {outcome.mean_return:.6g}")
+    if outcome.best_return is not None:
+        lines.append(f"  return, best evaluation   {outcome.best_return:.6g}")
+    lines.append(f"  folder                    {outcome.path}")
+    if outcome.status == "already finished":
+        lines.append("  larger --steps or --episodes extend it; another --name or --out begins anew")
+    sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,93 @@
+"""Curves over a training, with bands for how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+from holdfast.draw.style import look
+
+__all__ = ["Curve", "Panel", "draw_curves"]
+
+Floats = NDArray[np.float64]
+
+_DASHES = ("solid", "dashed", "dotted", "dashdot")
+_PANEL = (4.6, 3.1)
+_MOST_COLUMNS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One curve; every array has shape (n,).
+
+    Attributes:
+        label: What it is, for the legend.
+        color: Its colour.
+        x: Where.
+        y: What.
+        low: Lower end of the band; None for no band.
+        high: Upper end of it.
+        dash: Which of the dash patterns, so that curves of one colour can be told apart.
+    """
+
+    label: str
+    color: str
+    x: Floats
+    y: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    dash: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Curves that share axes, and what is written above them."""
+
+    title: str
+    curves: Sequence[Curve]
+
+
+def draw_curves(panels: Sequence[Panel], xlabel: str, ylabel: str) -> Figure:
+    """Curves, one panel beside the other.
+
+    Args:
+        panels: At least one, with at least one curve each.
+        xlabel: What is on the horizontal axes.
+        ylabel: What is on the vertical axes.
+    """
+    if not panels or not all(panel.curves for panel in panels):
+        raise ValueError("panels must be at least one, with at least one curve each")
+    columns = min(len(panels), _MOST_COLUMNS)
+    rows = -(-len(panels) // columns)
+    with look():
+        figure = Figure(figsize=(_PANEL[0] * columns, _PANEL[1] * rows), layout="constrained")
+        for number, panel in enumerate(panels, start=1):
+            axes = figure.add_subplot(rows, columns, number)
+            _draw_panel(axes, panel)
+            axes.set_xlabel(xlabel)
+            if number % columns == 1 or columns == 1:
+                axes.set_ylabel(ylabel)
+    return figure
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    for curve in panel.curves:
+        style = _DASHES[curve.dash % len(_DASHES)]
+        # One point alone makes no line.
+        marker = "o" if len(curve.x) == 1 else None
+        axes.plot(curve.x, curve.y, color=curve.color, linestyle=style, marker=marker, label=curve.label)
+        if curve.low is not None and curve.high is not None:
+            axes.fill_between(curve.x, curve.low, curve.high, color=curve.color, alpha=0.18, linewidth=0.0)
+    axes.set_title(panel.title.replace("$", " "))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.margins(x=0.01)
+    axes.legend(fontsize=8, loc="best")

@@ -1,0 +1,146 @@
+"""Named arrays in one file, in the safetensors format: a JSON header and the numbers, nothing that could run.
+
+The format is that of the safetensors library, which reads what is written here and writes what is read here. Here
+arrays are written without a copy of them in memory, and what is read is a view of the file: an array costs nothing
+before somebody who has checked its shape looks at its numbers.
+
+The layout: eight bytes with the header's length, the header with type, shape and place of every array, the numbers
+of all arrays one behind the other.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.files.documents import parse_json, plain_file
+
+__all__ = ["read_arrays", "write_arrays"]
+
+_TYPES = {
+    "BOOL": "?",
+    "U8": "|u1",
+    "I8": "|i1",
+    "U16": "<u2",
+    "I16": "<i2",
+    "F16": "<f2",
+    "U32": "<u4",
+    "I32": "<i4",
+    "F32": "<f4",
+    "U64": "<u8",
+    "I64": "<i8",
+    "F64": "<f8",
+}
+_NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
+
+_RESERVED = "__metadata__"
+_PREFIX = 8
+_LARGEST_HEADER = 100_000_000
+_MOST_DIMENSIONS = 32
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write ``arrays`` to ``path``, which is overwritten.
+
+    Raises:
+        TypeError: An array is of a type that the format does not have.
+        ValueError: An array has the name that the format keeps for itself.
+    """
+    if _RESERVED in arrays:
+        raise ValueError(f"arrays must not be called {_RESERVED!r}, which the format keeps for itself")
+    # The longest numbers first: so every array begins at a multiple of its numbers' length.
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    header: dict[str, Any] = {}
+    place = 0
+    for name, array in ordered:
+        little_endian = array.dtype.newbyteorder("<")
+        if little_endian not in _NAMES:
+            raise TypeError(f"arrays must be of numbers or booleans, and {name!r} is of {array.dtype}")
+        header[name] = {
+            "dtype": _NAMES[little_endian],
+            "shape": list(array.shape),
+            "data_offsets": [place, place + array.nbytes],
+        }
+        place += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _PREFIX)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(_PREFIX, "little"))
+        file.write(text)
+        for _, array in ordered:
+            if array.size:
+                whole = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+                file.write(whole.reshape(-1).view(np.uint8).data)
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays in ``path``, read-only views of the file.
+
+    Raises:
+        ValueError: It is not such a file, or is damaged; nothing of it was used.
+    """
+    size = plain_file(path).stat().st_size
+    if size < _PREFIX:
+        raise ValueError(f"{path} is damaged: it ends before its header")
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(_PREFIX), "little")
+        if length > min(_LARGEST_HEADER, size - _PREFIX):
+            raise ValueError(f"{path} is damaged or not a safetensors file")
+        header = parse_json(file.read(length), path)
+        if not isinstance(header, dict):
+            raise ValueError(f"{path} is damaged: its header must be a mapping")
+        header.pop(_RESERVED, None)
+        begin = _PREFIX + length
+        found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return _views(found, begin, header, path)
+
+
+def _views(found: mmap.mmap, begin: int, header: Mapping[str, Any], path: Path) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    places = []
+    for name, entry in header.items():
+        called = name[:200]
+        code, shape, (start, end) = _entry(entry, called, path)
+        count = math.prod(shape)
+        if end - start != count * np.dtype(code).itemsize:
+            raise ValueError(f"{path} is damaged: {called!r} must be as long as its shape says")
+        if begin + end > len(found):
+            raise ValueError(f"{path} is damaged: it ends before {called!r} does")
+        try:
+            flat = (
+                np.frombuffer(found, dtype=code, count=count, offset=begin + start) if count else np.zeros(0, code)
+            )
+            arrays[name] = flat.reshape(shape)
+        except ValueError:
+            raise ValueError(f"{path} is damaged: {called!r} has an impossible shape") from None
+        places.append((start, end))
+    reached = 0
+    for start, end in sorted(places):
+        if start != reached:
+            raise ValueError(f"{path} is damaged: its arrays must follow each other")
+        reached = end
+    if begin + reached != len(found):
+        raise ValueError(f"{path} is damaged: something stands behind its arrays")
+    return arrays
+
+
+def _entry(entry: Any, name: str, path: Path) -> tuple[str, list[int], list[int]]:
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"{path} is damaged: {name!r} must have a type, a shape and a place")
+    code = _TYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
+    if code is None:
+        raise ValueError(f"{path} is damaged: {name!r} is of an unknown type")
+    shape, place = entry["shape"], entry["data_offsets"]
+    for numbers in (shape, place):
+        if not isinstance(numbers, list) or not all(type(number) is int and number >= 0 for number in numbers):
+            raise ValueError(f"{path} is damaged: {name!r} must have whole numbers as its shape and place")
+    if len(shape) > _MOST_DIMENSIONS or len(place) != 2 or any(number >= 2**63 for number in (*shape, *place)):
+        raise ValueError(f"{path} is damaged: {name!r} has an impossible shape or place")
+    return code, shape, place

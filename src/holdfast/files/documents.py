@@ -1,0 +1,91 @@
+"""JSON documents that may be damaged or somebody else's, and the files they are in."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+from holdfast.files.flushing import flush
+from holdfast.files.replacing import replace_file
+
+__all__ = ["parse_json", "plain_file", "read_json", "replace_json"]
+
+_LARGEST = 64 * 2**20
+_DEEPEST = 64
+
+
+def plain_file(path: Path) -> Path:
+    """``path``, if it is a file: links could lead anywhere, and pipes never end.
+
+    Raises:
+        ValueError: It is missing, or something else.
+    """
+    if path.is_symlink() or not path.is_file():
+        raise ValueError(f"{path} is missing or not a plain file")
+    return path
+
+
+def read_json(path: Path) -> Any:
+    """The document in ``path``.
+
+    Raises:
+        ValueError: It is missing, damaged, too large or nested too deeply.
+    """
+    if plain_file(path).stat().st_size > _LARGEST:
+        raise ValueError(f"{path} is too large: a document may have {_LARGEST >> 20} MB")
+    return parse_json(path.read_bytes(), path)
+
+
+def parse_json(text: bytes, path: Path) -> Any:
+    """The document that ``text`` from ``path`` is: strict JSON, every name once."""
+    try:
+        document = json.loads(
+            text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_distinct
+        )
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {' '.join(str(error).split())[:200]}") from None
+    if _depth(document) > _DEEPEST:
+        raise ValueError(f"{path} is damaged: it is nested too deeply")
+    return document
+
+
+def replace_json(path: Path, document: Any, indent: int | None = 2) -> None:
+    """Write a document, as a whole or not at all, and onto the disk."""
+    text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
+    with replace_file(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    flush(path.parent)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands in it twice")
+    return found
+
+
+def _depth(document: Any) -> int:
+    deepest, level = 0, [document]
+    while level:
+        deepest += 1
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return deepest

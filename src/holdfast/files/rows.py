@@ -1,0 +1,133 @@
+"""Rows of numbers that are only ever appended to a CSV file.
+
+Whoever keeps a checkpoint remembers how long the file was then; going on from there cuts it back to that length,
+so that no row is there twice and none is torn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from holdfast.files.documents import plain_file
+
+__all__ = ["Rows", "read_rows"]
+
+Number = int | float | None
+
+
+class Rows:
+    """A CSV file to append to; ``begin`` opens it.
+
+    Args:
+        path: The file.
+        columns: Its header.
+        length: Bytes to keep of the file that is there; None begins a new one.
+
+    Raises:
+        ValueError: The file is not one with these columns and at least this length.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str], length: int | None = None) -> None:
+        self.path = path
+        self.columns = tuple(columns)
+        self._length = length
+        self._file: IO[bytes] | None = None
+        if length is not None:
+            self._check(length)
+
+    def _check(self, length: int) -> None:
+        header = self._header
+        if plain_file(self.path).stat().st_size < length or length < len(header):
+            raise ValueError(f"{self.path} is shorter than it was at the last checkpoint")
+        with self.path.open("rb") as file:
+            begins_right = file.read(len(header)) == header
+            file.seek(length - 1)
+            ends_right = file.read(1) == b"\n"
+        if not (begins_right and ends_right):
+            raise ValueError(f"{self.path} is damaged: it must have the columns {', '.join(self.columns)}")
+
+    @property
+    def _header(self) -> bytes:
+        return (",".join(self.columns) + "\n").encode()
+
+    def begin(self) -> None:
+        """Cut the file back to the length that is to be kept, or begin a new one."""
+        if self._length is None:
+            # A file of its own, whatever a link of that name may lead to.
+            self.path.unlink(missing_ok=True)
+            self._file = self.path.open("xb")
+            self._file.write(self._header)
+        else:
+            os.truncate(self.path, self._length)
+            self._file = self.path.open("ab")
+
+    @property
+    def _open_file(self) -> IO[bytes]:
+        if self._file is None:
+            raise ValueError("rows must be begun before they are appended")
+        return self._file
+
+    def append(self, *values: Number) -> None:
+        """One more row; reading it gives the same numbers. None is an empty cell."""
+        if len(values) != len(self.columns):
+            raise ValueError(f"a row must have {len(self.columns)} values, not {len(values)}")
+        self._open_file.write((",".join(map(_cell, values)) + "\n").encode())
+
+    def flush(self) -> int:
+        """Wait until all rows are on the disk; the file's length then."""
+        self._open_file.flush()
+        os.fsync(self._open_file.fileno())
+        return self._open_file.tell()
+
+    def show(self) -> None:
+        """Let other readers see all rows."""
+        self._open_file.flush()
+
+    def close(self) -> None:
+        """No more rows."""
+        if self._file is not None:
+            self._file.close()
+
+
+def read_rows(
+    path: Path, columns: Sequence[str] | None = None, length: int | None = None
+) -> dict[str, list[float]]:
+    """The columns of a file of ``Rows``, an empty cell as NaN; a torn last line is left out.
+
+    Args:
+        path: The file.
+        columns: Those that it must have at least.
+        length: Bytes to read; None for all.
+
+    Raises:
+        ValueError: It is not such a file.
+    """
+    text = plain_file(path).read_bytes()[:length].decode("utf-8", errors="replace")
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    if not lines:
+        raise ValueError(f"{path} is empty")
+    names = lines[0].split(",")
+    missing = [name for name in columns or () if name not in names]
+    if missing or len(set(names)) != len(names):
+        raise ValueError(f"{path} is damaged: it must have the columns {', '.join(columns or names)}, each once")
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for number, line in enumerate(lines[1:], start=2):
+        cells = line.split(",")
+        if len(cells) != len(names):
+            raise ValueError(f"{path} is damaged: line {number} must have {len(names)} values, not {len(cells)}")
+        for name, cell in zip(names, cells, strict=True):
+            try:
+                found[name].append(float(cell) if cell else float("nan"))
+            except ValueError:
+                raise ValueError(f"{path} is damaged: {cell[:40]!r} in line {number} is no number") from None
+    return found
+
+
+def _cell(value: Number) -> str:
+    if value is None:
+        return ""
+    # As a float: NumPy's scalars have a text of their own.
+    return repr(float(value)).removesuffix(".0")

@@ -1,0 +1,137 @@
+"""A nested state in a folder: one JSON document, and its arrays beside it; reading it executes nothing.
+
+The document has the state's shape. Where the state has an array it says under which name it is in a file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.files.arrays import read_arrays, write_arrays
+from holdfast.files.documents import read_json
+from holdfast.files.flushing import flush
+
+__all__ = ["read_document", "read_state", "write_state"]
+
+DOCUMENT = "state.json"
+
+_ARRAY, _FLOAT = "$array", "$float"
+_SPECIAL = ("nan", "inf", "-inf")
+
+Places = Mapping[str, tuple[str, ...]]
+"""For each file of arrays, the part of the state that it holds, as the names that lead there.
+
+The part of one file may be within that of another; ``()`` is everything.
+"""
+
+
+def write_state(folder: Path, state: Mapping[str, Any], places: Places, name: str = DOCUMENT) -> None:
+    """Write ``state`` into ``folder``, onto the disk.
+
+    Args:
+        folder: An existing folder.
+        state: Nested mappings and lists of arrays and JSON values.
+        places: Which arrays go to which file.
+        name: Of the document.
+
+    Raises:
+        TypeError: There is something else in the state.
+    """
+    arrays: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in places}
+
+    def packed(value: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(value, np.ndarray):
+            place = "/".join(path)
+            found = arrays.get(_file_of(path, places))
+            if found is None:
+                raise TypeError(f"state must not have an array {place}: there is no file for it")
+            if place in found:
+                raise TypeError(f"state must not have two arrays that are both called {place}")
+            found[place] = value
+            return {_ARRAY: place}
+        if isinstance(value, Mapping):
+            names = {str(key) for key in value}
+            if len(names) != len(value):
+                raise TypeError(f"state must not have two names that are the same as text: {'/'.join(path)}")
+            if names in ({_ARRAY}, {_FLOAT}):
+                raise TypeError(f"state must not have a mapping with only {_ARRAY} or {_FLOAT}: {'/'.join(path)}")
+            return {str(key): packed(item, (*path, str(key))) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [packed(item, (*path, str(number))) for number, item in enumerate(value)]
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and not math.isfinite(value):
+            return {_FLOAT: str(value)}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        raise TypeError(f"state must hold arrays and JSON values, and {'/'.join(path)} is {type(value).__name__}")
+
+    document = packed(state, ())
+    for file, contents in arrays.items():
+        write_arrays(folder / file, contents)
+        flush(folder / file)
+    (folder / name).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+    flush(folder / name)
+    flush(folder)
+
+
+def read_state(folder: Path, places: Places, name: str = DOCUMENT) -> dict[str, Any]:
+    """What ``write_state`` wrote; its arrays are views of the files.
+
+    Raises:
+        ValueError: A file is missing, damaged or not of this kind.
+    """
+    arrays = {file: read_arrays(folder / file) for file in places}
+    path = folder / name
+    used: set[tuple[str, str]] = set()
+
+    def unpacked(value: Any, place: tuple[str, ...]) -> Any:
+        if isinstance(value, list):
+            return [unpacked(item, (*place, str(number))) for number, item in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        if set(value) == {_FLOAT}:
+            if value[_FLOAT] not in _SPECIAL:
+                raise ValueError(f"{path} is damaged: {str(value[_FLOAT])[:40]!r} is no number")
+            return float(value[_FLOAT])
+        if set(value) == {_ARRAY}:
+            called = "/".join(place)
+            file = _file_of(place, places)
+            found = arrays.get(file, {}).get(called)
+            if value[_ARRAY] != called or found is None:
+                raise ValueError(f"{path} is damaged: it must have an array {called[:200]!r}")
+            used.add((file, called))
+            return found
+        return {key: unpacked(item, (*place, key)) for key, item in value.items()}
+
+    state = unpacked(read_json(path), ())
+    if not isinstance(state, dict):
+        raise ValueError(f"{path} is damaged: it must hold a mapping")
+    if len(used) != sum(map(len, arrays.values())):
+        raise ValueError(f"{path} is damaged: there are arrays that it does not name")
+    return state
+
+
+def read_document(folder: Path) -> dict[str, Any]:
+    """The document alone, without its arrays.
+
+    Raises:
+        ValueError: It is missing or damaged.
+    """
+    document = read_json(folder / DOCUMENT)
+    if not isinstance(document, dict):
+        raise ValueError(f"{folder / DOCUMENT} is damaged: it must hold a mapping")
+    return document
+
+
+def _file_of(path: tuple[str, ...], places: Places) -> str:
+    """The file for the array at ``path``: that of the smallest part that it is in; "" if there is none."""
+    holders = [file for file, part in places.items() if path[: len(part)] == part]
+    return max(holders, key=lambda file: len(places[file]), default="")

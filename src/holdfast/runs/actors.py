@@ -1,0 +1,65 @@
+"""Policies of both kinds behind one face: they decide, and may change their mind while holding."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.choice import Decision
+from holdfast.core.clock import is_interrupted
+from holdfast.core.options import Option, persistence_index
+
+if TYPE_CHECKING:
+    from holdfast.deep.policies import OptionPolicy
+    from holdfast.tabular import Policy
+
+__all__ = ["NetworkActor", "TableActor"]
+
+
+class TableActor:
+    """A tabular policy in an environment that may count from other numbers than 0.
+
+    Args:
+        policy: Counts from 0.
+        first_state: Number of the environment's first state.
+        first_action: Number of its first action.
+    """
+
+    def __init__(self, policy: Policy, first_state: int = 0, first_action: int = 0) -> None:
+        self.policy = policy
+        self._first_state = first_state
+        self._first_action = first_action
+
+    def decide(self, observation: Any) -> Decision:
+        """What to do, for how long, and the values of all options."""
+        action, hold, values = self.policy.decide(operator.index(observation) - self._first_state)
+        return Decision(action + self._first_action, hold, values)
+
+    def interrupts(self, observation: Any, action: int, left: int) -> bool:
+        """Whether another option is better than holding on by more than the margin."""
+        option = Option(action - self._first_action, left)
+        return self.policy.interrupts(operator.index(observation) - self._first_state, option)
+
+
+class NetworkActor:
+    """The greedy policy of a network.
+
+    Args:
+        policy: Read, never changed.
+    """
+
+    def __init__(self, policy: OptionPolicy) -> None:
+        self.policy = policy
+
+    def decide(self, observation: Any) -> Decision:
+        """What to do, for how long, and the values of all options."""
+        return self.policy.decide(observation)
+
+    def interrupts(self, observation: Any, action: int, left: int) -> bool:
+        """Whether another option is better than holding on by more than the margin."""
+        margin = self.policy.interrupt_margin
+        if margin is None:
+            return False
+        values = self.policy.decide(observation).values
+        held = values[action - self.policy.action_space.start, persistence_index(left)]
+        return bool(is_interrupted(values.max(), held, margin))

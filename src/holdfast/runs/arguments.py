@@ -1,0 +1,238 @@
+"""Arguments of algorithms as a person types them and as a file holds them, and what they stand for in Python.
+
+A file holds JSON values. What is none has a text: a schedule of ε is ``"exponential(0.99, 0.01)"``, a learning
+rate that falls linearly to 0 is ``"lin_0.001"``, an activation or an optimiser goes by its name in PyTorch.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from holdfast.core.schedules import Constant, Exponential, Linear
+
+__all__ = ["Argument", "argument_of", "as_python", "policy_arguments"]
+
+_SCHEDULES = {"constant": Constant, "linear": Linear, "exponential": Exponential}
+
+ACTIVATIONS = ("ELU", "GELU", "LeakyReLU", "Mish", "ReLU", "SiLU", "Tanh")
+OPTIMIZERS = ("Adam", "AdamW", "RMSprop", "SGD")
+
+_POLICY_ARGUMENTS = {
+    "net_arch": "a list of whole numbers",
+    "activation_fn": f"one of {', '.join(ACTIVATIONS)}",
+    "optimizer_class": f"one of {', '.join(OPTIMIZERS)}",
+    "optimizer_kwargs": "a mapping",
+    "features_extractor_kwargs": "a mapping",
+    "normalize_images": "true or false",
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of an algorithm.
+
+    Attributes:
+        name: Its name.
+        default: As a JSON value.
+        kinds: What it may be: names among int, float, bool, str, list, dict, None, schedule, rate.
+    """
+
+    name: str
+    default: Any
+    kinds: tuple[str, ...]
+
+    def check(self, value: Any, option: str) -> Any:
+        """The value, as a JSON value of one of the kinds.
+
+        Raises:
+            ValueError: It is none; the sentence names the argument and what it may be.
+        """
+        for kind in self.kinds:
+            found = _KINDS[kind].read(value)
+            if found is not _NOTHING:
+                return found
+        allowed = " or ".join(_KINDS[kind].title for kind in self.kinds)
+        raise ValueError(f"{option}: {self.name} must be {allowed}, not {value!r}")
+
+
+def argument_of(parameter: inspect.Parameter) -> Argument | None:
+    """The argument that a parameter is; None if it is one that no file can hold."""
+    # What a list or a mapping is made of does not matter here.
+    words = set(re.findall(r"\w+", re.sub(r"\[.*?\]", "", str(parameter.annotation))))
+    if "type" in words and "str" not in words:
+        return None
+    kinds = [kind for kind in ("bool", "int", "float", "str", "None") if kind in words]
+    if words & {"list", "tuple"}:
+        kinds.append("list")
+    if "dict" in words:
+        kinds.append("dict")
+    if "Schedule" in words:
+        kinds.append("rate" if parameter.name == "learning_rate" else "schedule")
+    default = "MlpPolicy" if parameter.default is inspect.Parameter.empty else _as_json(parameter.default)
+    return Argument(parameter.name, default, tuple(kinds))
+
+
+def as_python(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as the algorithm takes them."""
+    found = dict(arguments)
+    if isinstance(found.get("epsilon"), str):
+        found["epsilon"] = _schedule(found["epsilon"])
+    if isinstance(found.get("learning_rate"), str):
+        found["learning_rate"] = _falling_rate(found["learning_rate"])
+    if isinstance(found.get("train_freq"), list):
+        found["train_freq"] = tuple(found["train_freq"])
+    if found.get("policy_kwargs"):
+        found["policy_kwargs"] = policy_arguments(found["policy_kwargs"])
+    return found
+
+
+def policy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a policy as it takes them.
+
+    Raises:
+        ValueError: There is one that a file cannot hold, or that is of the wrong kind.
+    """
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in _POLICY_ARGUMENTS:
+            raise ValueError(f"policy_kwargs may have {', '.join(_POLICY_ARGUMENTS)}, not {name!r}")
+        if not _fits(name, value):
+            raise ValueError(f"{name} in policy_kwargs must be {_POLICY_ARGUMENTS[name]}, not {value!r}")
+        found[name] = value
+    if "activation_fn" in found or "optimizer_class" in found:
+        from torch import nn, optim
+
+        for name, place in (("activation_fn", nn), ("optimizer_class", optim)):
+            if name in found:
+                found[name] = getattr(place, found[name])
+    return found
+
+
+def _fits(name: str, value: Any) -> bool:
+    match name:
+        case "net_arch":
+            return isinstance(value, list) and all(type(units) is int for units in value)
+        case "activation_fn":
+            return isinstance(value, str) and value in ACTIVATIONS
+        case "optimizer_class":
+            return isinstance(value, str) and value in OPTIMIZERS
+        case "normalize_images":
+            return isinstance(value, bool)
+    return isinstance(value, dict)
+
+
+# Kinds ----------------------------------------------------------------------------------------------------------
+
+_NOTHING = object()
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a value may be: in words, and how it is read; ``_NOTHING`` where it is something else."""
+
+    title: str
+    read: Callable[[Any], Any]
+
+
+def _read_bool(value: Any) -> Any:
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    return value if isinstance(value, bool) else _NOTHING
+
+
+def _read_int(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)  # 1e5, as people type it
+    return value if type(value) is int else _NOTHING
+
+
+def _read_float(value: Any) -> Any:
+    return value if type(value) in (int, float) else _NOTHING
+
+
+def _read_text(value: Any) -> Any:
+    return value if isinstance(value, str) else _NOTHING
+
+
+def _read_none(value: Any) -> Any:
+    if isinstance(value, str) and value.lower() in ("none", "null"):
+        return None
+    return None if value is None else _NOTHING
+
+
+def _read_list(value: Any) -> Any:
+    return list(value) if isinstance(value, list | tuple) and _is_json(list(value)) else _NOTHING
+
+
+def _read_dict(value: Any) -> Any:
+    return value if isinstance(value, dict) and _is_json(value) else _NOTHING
+
+
+def _read_schedule(value: Any) -> Any:
+    try:
+        return _as_json(_schedule(value)) if isinstance(value, str) else _NOTHING
+    except (ValueError, TypeError):
+        return _NOTHING
+
+
+def _read_rate(value: Any) -> Any:
+    return value if isinstance(value, str) and _rate_in(value) is not None else _NOTHING
+
+
+_KINDS = {
+    "bool": _Kind("true or false", _read_bool),
+    "int": _Kind("a whole number", _read_int),
+    "float": _Kind("a number", _read_float),
+    "str": _Kind("a text", _read_text),
+    "None": _Kind("None", _read_none),
+    "list": _Kind("a list", _read_list),
+    "dict": _Kind("a mapping", _read_dict),
+    "schedule": _Kind("a schedule such as exponential(0.99, 0.01) or linear(1, 0.05, 500)", _read_schedule),
+    "rate": _Kind("a falling rate such as lin_0.001", _read_rate),
+}
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Constant | Linear | Exponential):
+        numbers = ", ".join(repr(getattr(value, field.name)) for field in fields(value))
+        return f"{type(value).__name__.lower()}({numbers})"
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _schedule(text: str) -> Constant | Linear | Exponential:
+    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
+    if match is None or match[1] not in _SCHEDULES:
+        raise ValueError(f"a schedule must be one of {', '.join(_SCHEDULES)} with its numbers, not {text!r}")
+    try:
+        numbers = ast.literal_eval(f"({match[2]},)") if match[2].strip() else ()
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError(f"a schedule must have numbers, not {match[2]!r}") from None
+    return _SCHEDULES[match[1]](*numbers)  # type: ignore[no-any-return]
+
+
+def _rate_in(text: str) -> float | None:
+    try:
+        rate = float(text.removeprefix("lin_"))
+    except ValueError:
+        return None
+    return rate if text.startswith("lin_") and 0.0 < rate < float("inf") else None
+
+
+def _falling_rate(text: str) -> Callable[[float], float]:
+    rate = _rate_in(text)
+    if rate is None:
+        raise ValueError(f"learning_rate must be a number, or one such as lin_0.001, not {text!r}")
+    return lambda progress_remaining: progress_remaining * rate

@@ -1,0 +1,360 @@
+"""What a run is: everything that is needed to do it again, bit for bit.
+
+Options are what a user gives, on the command line or in a file; a ``RunConfig`` is what they come to, with every
+default filled in. Its document has the options' names, so that the file of a run can be given as options again.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from holdfast import __version__
+from holdfast.core.checks import check_integer, check_real
+from holdfast.core.saved import json_copy
+from holdfast.files import plain_file, read_json
+from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
+
+__all__ = ["FORMAT", "OPTIONS", "RunConfig", "make_config", "read_options", "stored_config"]
+
+FORMAT = 1
+
+OPTIONS = (
+    "environment",
+    "env_kwargs",
+    "label",
+    "algo",
+    "k_max",
+    "set",
+    "seed",
+    "n_envs",
+    "steps",
+    "episodes",
+    "eval_every",
+    "eval_episodes",
+    "checkpoint_every",
+    "threads",
+    "device",
+)
+"""What may stand in a file of options."""
+
+_ABOUT = ("format", "versions")
+
+DEFAULT_STEPS = 100_000
+DEFAULT_EPISODES = 600
+DEFAULT_EVALUATIONS = 20
+
+_MOST = 2**62
+_LARGEST_OPTIONS = 2**20
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A run, with every default filled in.
+
+    Attributes:
+        environment: Name of the environment, as ``make_env`` takes it.
+        env_kwargs: Its arguments.
+        label: What it is called in names and headings.
+        algo: Name of the algorithm.
+        arguments: All its arguments, as JSON values.
+        seed: Root of all random numbers.
+        n_envs: Environments side by side.
+        steps: Steps to train; None for as many as the episodes take.
+        episodes: Episodes to train; None for as many as fit in the steps.
+        eval_every: Steps (for a table: episodes) between evaluations; 0 for none.
+        eval_episodes: Greedy episodes of each.
+        checkpoint_every: Seconds between checkpoints; 0 for none.
+        threads: Threads of PyTorch.
+        device: Device of PyTorch.
+    """
+
+    environment: str
+    env_kwargs: dict[str, Any]
+    label: str
+    algo: str
+    arguments: dict[str, Any]
+    seed: int
+    n_envs: int
+    steps: int | None
+    episodes: int | None
+    eval_every: int
+    eval_episodes: int
+    checkpoint_every: float
+    threads: int
+    device: str
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The algorithm."""
+        return ALGORITHMS[self.algo]
+
+    @property
+    def k_max(self) -> int:
+        """The largest persistence."""
+        return int(self.arguments.get("k_max", self.algorithm.stands_for.get("k_max", 1)))
+
+    @property
+    def name(self) -> str:
+        """A name for the run's folder."""
+        held = f"-k{self.k_max}" if "k_max" in self.arguments else ""
+        return f"{file_name(self.label)}-{self.algo}{held}-s{self.seed}"
+
+    def options(self) -> dict[str, Any]:
+        """The options that come to this, and to nothing else."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        found["set"] = found.pop("arguments")
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """The same as a document to be written, with the versions of what it was made with."""
+        return {"format": FORMAT, "versions": versions(), **self.options()}
+
+    def difference(self, other: RunConfig) -> str | None:
+        """Where ``other`` is another run than this one, in words; how long and how safe it is does not count."""
+        lasting = {name: getattr(self, name) for name in ("steps", "episodes", "checkpoint_every")}
+        other = replace(other, **lasting)
+        for field in fields(self):
+            one, two = getattr(self, field.name), getattr(other, field.name)
+            if field.name in ("arguments", "env_kwargs"):
+                for name in (*one, *two):
+                    if one.get(name) != two.get(name):
+                        return f"{name}={one.get(name)!r}, not {two.get(name)!r}"
+            elif one != two:
+                return f"{field.name}={one!r}, not {two!r}"
+        return None
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """The options in a .toml or .json file, such as the config.json of a run.
+
+    Raises:
+        ValueError: It is missing, damaged, of a newer format, or names something that is no option.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".toml", ".json"):
+        raise ValueError(f"--config must name a .toml or .json file, not {str(path)!r}")
+    if plain_file(path).stat().st_size > _LARGEST_OPTIONS:
+        raise ValueError(f"{path} is too large for a file of options")
+    if kind == ".json":
+        document = read_json(path)
+    else:
+        try:
+            document = json_copy(tomllib.loads(path.read_bytes().decode("utf-8")))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} is damaged: {' '.join(str(error).split())[:200]}") from None
+    if not isinstance(document, dict):
+        raise ValueError(f"{path} must hold options by name")
+    options = {_option_name(name): value for name, value in document.items()}
+    if len(options) != len(document):
+        raise ValueError(f"{path} must name each option once")
+    found = options.get("format", FORMAT)
+    if found != FORMAT:
+        raise ValueError(f"{path} has format {found!r}, and this version of holdfast reads {FORMAT}")
+    for name in options:
+        if name not in (*OPTIONS, *_ABOUT):
+            hint = nearest_names(name, OPTIONS) or f"it may name {', '.join(OPTIONS)}"
+            raise ValueError(f"{path} names {name!r}, which is no option; {hint}")
+    return {name: value for name, value in options.items() if name in OPTIONS}
+
+
+def _option_name(name: str) -> str:
+    plain = name.replace("-", "_")
+    return {"env": "environment"}.get(plain, plain)
+
+
+def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> RunConfig:
+    """The run that ``options`` come to.
+
+    Args:
+        options: By name; see ``OPTIONS``.
+        stored: The run that may be there already: what is derived from its length is kept when that grows.
+
+    Raises:
+        ValueError: An option is missing or will not do, in one sentence.
+        TypeError: Likewise.
+    """
+    if not options.get("environment"):
+        raise ValueError("ENV must be given: a Gymnasium id, a grid's name, a map file or module:callable")
+    algorithm = find_algorithm(options.get("algo", DEFAULT_ALGORITHM))
+    steps, episodes = (_limit(options, name) for name in ("steps", "episodes"))
+    if steps is None and episodes is None:
+        if stored is not None:
+            steps, episodes = stored.steps, stored.episodes
+        else:
+            steps, episodes = (DEFAULT_STEPS, None) if algorithm.is_deep else (None, DEFAULT_EPISODES)
+    if algorithm.is_deep and steps is None:
+        raise ValueError(f"--steps must be given for {algorithm.name}: its exploration rate falls over steps")
+    given = dict(_mapping(options, "set"))
+    if options.get("k_max") is not None:
+        if not algorithm.holds:
+            raise ValueError(
+                f"--k-max must not be given for {algorithm.name}, which holds every action for one step"
+            )
+        given["k_max"] = options["k_max"]
+    arguments = algorithm.complete(given)
+    env_kwargs = json_copy(dict(_mapping(options, "env_kwargs")))
+    environment, env_kwargs, label = _environment(options["environment"], env_kwargs, options.get("label"))
+    n_envs = _whole(options, "n_envs", 1)
+    if n_envs > 1 and not algorithm.is_deep:
+        raise ValueError(f"--n-envs must be 1 for {algorithm.name}, which learns in one environment")
+    _check_environment(algorithm, environment, env_kwargs, arguments, "policy" in given)
+    if algorithm.is_deep and arguments["schedule_steps"] is None:
+        kept = None if stored is None else stored.arguments.get("schedule_steps")
+        arguments["schedule_steps"] = steps if kept is None else kept
+    length = (steps if algorithm.is_deep else episodes) or DEFAULT_EPISODES
+    eval_every = max(1, length // DEFAULT_EVALUATIONS) if stored is None else stored.eval_every
+    device = options.get("device", "auto")
+    if not isinstance(device, str):
+        raise ValueError(f"--device must be auto, cpu, cuda or another device of PyTorch, not {device!r}")
+    return RunConfig(
+        environment=environment,
+        env_kwargs=env_kwargs,
+        label=label,
+        algo=algorithm.name,
+        arguments=arguments,
+        seed=_whole(options, "seed", 0, at_least=0),
+        n_envs=n_envs,
+        steps=steps,
+        episodes=episodes,
+        eval_every=_whole(options, "eval_every", eval_every, at_least=0),
+        eval_episodes=_whole(options, "eval_episodes", 10),
+        checkpoint_every=check_real("--checkpoint-every", options.get("checkpoint_every", 60.0), 0.0),
+        threads=_whole(options, "threads", 1),
+        device=device,
+    )
+
+
+def stored_config(options: Mapping[str, Any], path: Path) -> RunConfig:
+    """The run that a file written by ``RunConfig.document`` describes; nothing that it names is made or imported.
+
+    Raises:
+        ValueError: The file is damaged.
+    """
+    try:
+        missing = [field.name for field in fields(RunConfig) if _file_key(field.name) not in options]
+        if missing:
+            raise ValueError(f"{_file_key(missing[0])!r} is missing")
+        values = {field.name: options[_file_key(field.name)] for field in fields(RunConfig)}
+        for name in ("environment", "label", "device", "algo"):
+            if not isinstance(values[name], str):
+                raise ValueError(f"{name} must be a text, not {values[name]!r}")
+        for name in ("env_kwargs", "arguments"):
+            if not isinstance(values[name], dict):
+                raise ValueError(f"{_file_key(name)} must be a mapping, not {values[name]!r}")
+        find_algorithm(values["algo"])
+        check_integer("k_max", values["arguments"].get("k_max", 1))
+        for name, at_least in (
+            ("seed", 0),
+            ("n_envs", 1),
+            ("eval_every", 0),
+            ("eval_episodes", 1),
+            ("threads", 1),
+        ):
+            values[name] = _whole(values, name, 1, at_least)
+        for name in ("steps", "episodes"):
+            values[name] = _limit(values, name)
+        values["checkpoint_every"] = check_real("checkpoint_every", values["checkpoint_every"], 0.0)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} is damaged: {str(error)[:300]}") from None
+    return RunConfig(**values)
+
+
+def _file_key(field: str) -> str:
+    return "set" if field == "arguments" else field
+
+
+def _whole(options: Mapping[str, Any], name: str, default: int, at_least: int = 1) -> int:
+    option = f"--{name.replace('_', '-')}"
+    number = check_integer(option, options.get(name, default), at_least)
+    most = 2**31 if name == "seed" else _MOST
+    if number >= most:
+        raise ValueError(f"{option} must be less than {most}, not {number}")
+    return number
+
+
+def _limit(options: Mapping[str, Any], name: str) -> int | None:
+    return None if options.get(name) is None else _whole(options, name, 1)
+
+
+def _mapping(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = options.get(name) or {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"--{name.replace('_', '-')} must be names and values, not {value!r}")
+    return value
+
+
+def _environment(name: Any, kwargs: dict[str, Any], label: Any) -> tuple[str, dict[str, Any], str]:
+    """Name, arguments and label of an environment; a map file becomes its map."""
+    from holdfast.envs import GridMap
+    from holdfast.envs.lookup import is_map_path
+    from holdfast.envs.registration import GRID_ID
+
+    if not isinstance(name, str):
+        raise ValueError(f"ENV must be a text, not {name!r}")
+    if label is not None and not isinstance(label, str):
+        raise ValueError(f"label must be a text, not {label!r}")
+    if is_map_path(name):
+        return GRID_ID, {**kwargs, "map": str(GridMap.read(Path(name)))}, label or Path(name).stem
+    return name, kwargs, label or name
+
+
+def _check_environment(
+    algorithm: Algorithm, name: str, kwargs: dict[str, Any], arguments: dict[str, Any], policy_is_given: bool
+) -> None:
+    """See whether the algorithm can be trained there, and choose the policy that suits what it sees."""
+    from gymnasium import spaces
+
+    from holdfast.envs import make_env
+
+    env = make_env(name, **kwargs)
+    try:
+        seen, actions = env.observation_space, env.action_space
+    finally:
+        env.close()
+    if not isinstance(actions, spaces.Discrete):
+        raise ValueError(f"ENV must have discrete actions for {algorithm.name}, and those of {name} are {actions}")
+    if not algorithm.is_deep:
+        if not isinstance(seen, spaces.Discrete):
+            raise ValueError(
+                f"ENV must have discrete observations for {algorithm.name}, and those of {name} are "
+                f"{type(seen).__name__}: a deep algorithm such as perdqn takes them"
+            )
+        return
+    known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+    parts = seen.spaces.values() if isinstance(seen, spaces.Dict) else (seen,)
+    for part in parts:
+        if not isinstance(part, known):
+            raise ValueError(
+                f"ENV must have observations of arrays, numbers or a dictionary of them for {algorithm.name}, "
+                f"and those of {name} have {type(part).__name__}"
+            )
+    if not policy_is_given:
+        from stable_baselines3.common.preprocessing import is_image_space
+
+        image = isinstance(seen, spaces.Box) and is_image_space(seen)
+        arguments["policy"] = (
+            "MultiInputPolicy" if isinstance(seen, spaces.Dict) else "CnnPolicy" if image else "MlpPolicy"
+        )
+
+
+def file_name(text: str) -> str:
+    """A text as the name of a file: cliff, my_map, FrozenLake-v1, holdfast-Cliff-v0."""
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:80] or "run"
+
+
+def versions() -> dict[str, str]:
+    """The versions of everything that numbers depend on, without importing any of it."""
+    found = {"holdfast": __version__, "python": platform.python_version()}
+    for package in ("numpy", "gymnasium", "numba", "torch", "stable-baselines3"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found

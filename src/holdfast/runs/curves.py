@@ -1,0 +1,154 @@
+"""Curves of runs: one per setting, the mean over its seeds with an interval."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student_t
+
+from holdfast.draw import Curve, Panel, algorithm_color
+from holdfast.files import read_rows
+from holdfast.runs.algorithms import ALGORITHMS
+from holdfast.runs.config import RunConfig
+from holdfast.runs.directory import RunFolder
+from holdfast.runs.session import EVALUATION_COLUMNS, METRIC_COLUMNS
+
+__all__ = ["QUANTITIES", "learning_curves", "mean_interval"]
+
+Floats = NDArray[np.float64]
+
+_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that a curve can show.
+
+    Attributes:
+        title: What it is, for the axis.
+        of_evaluations: Whether it is read from the evaluations, rather than from the training episodes.
+        of: How it is read from the rows.
+    """
+
+    title: str
+    of_evaluations: bool
+    of: Callable[[dict[str, Floats]], Floats]
+
+
+QUANTITIES = {
+    "return": Quantity("return (training)", False, lambda rows: rows["return"]),
+    "evaluation": Quantity("return (greedy)", True, lambda rows: rows["return_mean"]),
+    "decisions": Quantity("decisions per episode", False, lambda rows: rows["decisions"]),
+    "hold": Quantity(
+        "steps per decision", False, lambda rows: rows["length"] / np.maximum(rows["decisions"], 1.0)
+    ),
+    "length": Quantity("steps per episode", False, lambda rows: rows["length"]),
+}
+"""By name."""
+
+
+def mean_interval(values: Floats, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+    """Mean over the first axis, and the ends of Student's interval for it; NaN where one value says nothing.
+
+    Args:
+        values: (n, ...).
+        level: Of confidence.
+    """
+    n = len(values)
+    mean = values.mean(axis=0)
+    if n < 2:
+        unknown = np.full_like(mean, np.nan)
+        return mean, unknown, unknown
+    half = student_t.ppf(0.5 + level / 2.0, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def learning_curves(
+    paths: Sequence[Path], quantity: str = "return", over: str = "step", window: int = 20
+) -> list[Panel]:
+    """One panel per environment, in it one curve per setting.
+
+    Runs that differ in nothing but their seed and length make up one curve, as far as all of them go.
+
+    Args:
+        paths: Folders of runs.
+        quantity: One of ``QUANTITIES``.
+        over: ``"step"`` or ``"episode"``.
+        window: Episodes that each point is the mean of; evaluations are shown as they are.
+
+    Raises:
+        ValueError: A run is damaged or has nothing to show yet.
+    """
+    groups: dict[str, dict[str, list[tuple[RunConfig, Floats, Floats]]]] = {}
+    for path in paths:
+        config = RunFolder(path).read_config()
+        x, y = _trace(RunFolder(path), QUANTITIES[quantity], over, window)
+        setting = json.dumps([config.algo, config.n_envs, config.arguments, config.env_kwargs], sort_keys=True)
+        groups.setdefault(config.label, {}).setdefault(setting, []).append((config, x, y))
+    return [Panel(label, _curves(list(settings.values()))) for label, settings in groups.items()]
+
+
+def _trace(folder: RunFolder, quantity: Quantity, over: str, window: int) -> tuple[Floats, Floats]:
+    path = folder.evaluations if quantity.of_evaluations else folder.metrics
+    columns = EVALUATION_COLUMNS if quantity.of_evaluations else METRIC_COLUMNS
+    rows = {name: np.array(values) for name, values in read_rows(path, columns).items()}
+    if len(rows[over]) == 0:
+        raise ValueError(f"{path} has nothing to show yet")
+    values = quantity.of(rows)
+    return rows[over], values if quantity.of_evaluations else _rolling_mean(values, window)
+
+
+def _rolling_mean(values: Floats, window: int) -> Floats:
+    """The mean of the last ``window`` values, or of as many as there are."""
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - window, 0)
+    return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
+
+
+def _curves(settings: list[list[tuple[RunConfig, Floats, Floats]]]) -> list[Curve]:
+    found = []
+    dashes: dict[str, int] = {}
+    labels = _labels([runs[0][0] for runs in settings])
+    for label, runs in zip(labels, settings, strict=True):
+        config = runs[0][0]
+        first, last = max(x[0] for _, x, _ in runs), min(x[-1] for _, x, _ in runs)
+        grid = np.linspace(first, max(first, last), _POINTS) if last > first else np.array([first])
+        # What was known at each point: the last value before it.
+        values = np.array([y[np.maximum(np.searchsorted(x, grid, side="right") - 1, 0)] for _, x, y in runs])
+        mean, low, high = mean_interval(values)
+        color = algorithm_color(config.algo)
+        dash = dashes.setdefault(color, -1) + 1
+        dashes[color] = dash
+        seeds = f" ({len(runs)} seeds)" if len(runs) > 1 else ""
+        banded = len(runs) > 1
+        found.append(
+            Curve(label + seeds, color, grid, mean, low if banded else None, high if banded else None, dash)
+        )
+    return found
+
+
+def _labels(configs: list[RunConfig]) -> list[str]:
+    """Names that tell settings apart: the algorithm, its K, and what else differs between settings of the same."""
+    names = [_short_name(config) for config in configs]
+    labels = []
+    for config, name in zip(configs, names, strict=True):
+        twins = [other for other, other_name in zip(configs, names, strict=True) if other_name == name]
+        differing = [
+            argument
+            for argument, value in config.arguments.items()
+            if any(twin.arguments.get(argument) != value for twin in twins)
+        ]
+        told = ", ".join(f"{argument}={config.arguments[argument]}" for argument in differing)
+        labels.append(f"{name}, {told}" if told else name)
+    return labels
+
+
+def _short_name(config: RunConfig) -> str:
+    title = ALGORITHMS[config.algo].title
+    return f"{title}, K={config.k_max}" if "k_max" in config.arguments else title

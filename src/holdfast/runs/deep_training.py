@@ -1,0 +1,178 @@
+"""Training a network: SB3's ``learn``, watched by a callback that writes, evaluates and stops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, Logger, filter_excluded_keys
+from stable_baselines3.common.utils import get_device
+
+from holdfast.core.saved import take_mapping
+from holdfast.deep import make_vec_env
+from holdfast.deep.option_dqn import OptionDQN
+from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
+from holdfast.runs.actors import NetworkActor
+from holdfast.runs.arguments import as_python
+from holdfast.runs.config import RunConfig
+from holdfast.runs.events import Events
+from holdfast.runs.policy_files import network_state
+from holdfast.runs.session import Session
+from holdfast.runs.stopping import TrainingStopped
+
+__all__ = ["build_agent", "train_deep"]
+
+
+def build_agent(config: RunConfig) -> OptionDQN:
+    """The agent of a run before its first step, with its environments."""
+
+    def make() -> Any:
+        return NamedFailures(make_env(config.environment, **config.env_kwargs))
+
+    _check_device(config.device)
+    env = make_vec_env(make, config.n_envs, config.seed)
+    arguments = as_python(config.arguments)
+    policy = arguments.pop("policy")
+    stands_for = config.algorithm.stands_for
+    agent: OptionDQN = config.algorithm.load()(
+        policy, env, seed=config.seed, device=config.device, **arguments, **stands_for
+    )
+    return agent
+
+
+def _check_device(name: str) -> None:
+    try:
+        device = get_device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ValueError(
+            f"--device must be auto, cpu or another device that PyTorch has here, not {name!r}"
+        ) from None
+
+
+def train_deep(session: Session, saved: Mapping[str, Any] | None) -> None:
+    """Train until the run is over.
+
+    Args:
+        session: Where everything goes.
+        saved: The agent's state at the last checkpoint; None at the beginning.
+
+    Raises:
+        TrainingStopped: Somebody wanted it to stop; a checkpoint was written.
+        EnvironmentFailedError: The environment failed.
+        ValueError: The saved state is not one of this run.
+    """
+    config = session.config
+    agent = build_agent(config)
+    try:
+        if config.checkpoint_every > 0.0:
+            agent.state()  # better now than after an hour: it may be that it cannot be saved
+        network_state(config.algo, agent.policy)
+        if saved is not None:
+            _restore(agent, session, saved)
+        session.start()
+        agent.set_logger(Logger(None, [_EventWriter(session.events)]))
+        assert config.steps is not None
+        try:
+            if not session.is_over:
+                agent.learn(
+                    config.steps - agent.num_timesteps,
+                    _Watcher(session),
+                    reset_num_timesteps=saved is None,
+                )
+        except EnvironmentFailedError as error:
+            raise EnvironmentFailedError(
+                f"the environment failed in episode {session.episodes + 1}, "
+                f"at step {agent.num_timesteps + config.n_envs}: {error}"
+            ) from error
+        except _LastEpisode:
+            pass
+        session.steps, session.epsilon = agent.num_timesteps, agent.exploration_rate
+        if session.evaluation_is_due(session.steps):
+            session.evaluate(NetworkActor(agent.policy), lambda: network_state(config.algo, agent.policy))
+        if session.best is None:
+            session.keep_policy(network_state(config.algo, agent.policy))
+        if config.checkpoint_every > 0.0:
+            session.checkpoint(agent.state(), finished=True)
+    finally:
+        if agent.env is not None:
+            agent.env.close()
+
+
+def _restore(agent: OptionDQN, session: Session, saved: Mapping[str, Any]) -> None:
+    agent.restore(take_mapping({"agent": saved}, "agent"))
+    if agent.num_timesteps != session.steps:
+        raise ValueError("the checkpoint must have the same number of steps everywhere")
+
+
+class _LastEpisode(Exception):  # noqa: N818 - nothing went wrong
+    """The run has all its episodes."""
+
+
+class _Watcher(BaseCallback):
+    """Writes episodes down as they end; between two rollouts, where a state can be saved, does all the rest."""
+
+    model: OptionDQN
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+
+    def _on_step(self) -> bool:
+        agent = self.model
+        for index, (done, info) in enumerate(zip(self.locals["dones"], self.locals["infos"], strict=True)):
+            if done:
+                # The step that ends the episode is counted after this.
+                begins = int(agent.clock.elapsed[index] == 0)
+                self._session.episode_ended(
+                    self.num_timesteps,
+                    index,
+                    float(info["episode"]["r"]),
+                    int(info["episode"]["l"]),
+                    int(agent.hold_statistics.decisions[index]) + begins,
+                    float(agent.exploration_rate),
+                )
+        return True
+
+    def _on_rollout_start(self) -> None:
+        session, agent = self._session, self.model
+        session.steps, session.epsilon = agent.num_timesteps, float(agent.exploration_rate)
+        try:
+            if session.is_over:
+                raise _LastEpisode
+            if session.stop:
+                raise TrainingStopped
+            if session.evaluation_is_due(session.steps):
+                algo = session.config.algo
+                session.evaluate(NetworkActor(agent.policy), lambda: network_state(algo, agent.policy))
+        except TrainingStopped:
+            if session.config.checkpoint_every > 0.0:
+                session.checkpoint(agent.state())
+            raise
+        if session.checkpoint_is_due():
+            session.checkpoint(agent.state())
+        session.report(session.steps, session.epsilon)
+
+
+class _EventWriter(KVWriter):
+    """What SB3 logs, for TensorBoard."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        shown = filter_excluded_keys(key_values, key_excluded, "tensorboard")
+        self._events.scalars(step, {name: float(value) for name, value in shown.items() if _is_number(value)})
+
+    def close(self) -> None:
+        """The events are closed by whoever opened them."""
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, str)

@@ -1,0 +1,240 @@
+"""The folder of a run: what is in it, who may write it, and how it stands."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.saved import take, take_integer, take_mapping
+from holdfast.files import (
+    find_folder,
+    read_document,
+    read_rows,
+    read_state,
+    replace_folder,
+    replace_json,
+    tidy_folder,
+    write_state,
+)
+from holdfast.runs.config import RunConfig, read_options, stored_config
+from holdfast.runs.policy_files import FOLDER as POLICY
+
+__all__ = ["FORMAT", "RunFolder", "RunInUseError", "RunStatus", "find_runs"]
+
+FORMAT = 1
+"""Number of the layout of a checkpoint."""
+
+_CONFIG = "config.json"
+_CHECKPOINT = "checkpoint"
+_LOCK = ".lock"
+_PLACES: Mapping[str, tuple[str, ...]] = {"tensors.safetensors": (), "replay.safetensors": ("agent", "replay")}
+_RECENT = 20
+
+
+class RunInUseError(ValueError):
+    """Another process is training the run."""
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How a run stands.
+
+    Attributes:
+        path: Its folder.
+        status: ``"finished"``, ``"resumable"``, ``"in use"`` or ``"damaged"``.
+        config: What it is; None where that cannot be read.
+        steps: Steps done, by its metrics.
+        episodes: Episodes done.
+        last_return: Mean return of the last 20 episodes; None before the first.
+        problem: What is damaged, in one sentence.
+    """
+
+    path: Path
+    status: str
+    config: RunConfig | None
+    steps: int = 0
+    episodes: int = 0
+    last_return: float | None = None
+    problem: str | None = None
+
+
+class RunFolder:
+    """The files of one run.
+
+    Args:
+        path: The folder; it need not exist yet.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.metrics = self.path / "metrics.csv"
+        self.evaluations = self.path / "evaluations.csv"
+        self.timing = self.path / "timing.csv"
+        self.config_file = self.path / _CONFIG
+        self._checkpoint = self.path / _CHECKPOINT
+
+    @property
+    def is_run(self) -> bool:
+        """Whether there is a run in it."""
+        return self.config_file.exists()
+
+    def create(self) -> list[Path]:
+        """Make the folder, if it is not there; it must hold a run or nothing.
+
+        Returns:
+            The folders that were made: this one and those above it.
+
+        Raises:
+            ValueError: There is something else in it.
+            OSError: It cannot be made.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"the run's folder must be a folder, but {self.path} is a file")
+        made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self.path.mkdir(parents=True, exist_ok=True)
+        if not self.is_run and any(not found.name.startswith(".") for found in self.path.iterdir()):
+            raise ValueError(f"the run's folder must be empty or hold a run, and {self.path} holds something else")
+        return made
+
+    def remove(self, made: list[Path]) -> None:
+        """Remove what ``create`` has made, as no run has begun in it."""
+        if made and not self.is_run:
+            (self.path / _LOCK).unlink(missing_ok=True)
+            with suppress(OSError):
+                for path in made:
+                    path.rmdir()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the one who writes, for as long as the block lasts; the lock dies with the process.
+
+        Raises:
+            RunInUseError: Another process is.
+        """
+        handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.pread(handle, 20, 0).decode("ascii", errors="replace").strip()
+                who = f"process {owner}" if owner.isdigit() else "another process"
+                raise RunInUseError(f"{self.path} is in use by {who}") from None
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
+            yield
+        finally:
+            os.close(handle)
+
+    def _is_in_use(self) -> bool:
+        try:
+            handle = os.open(self.path / _LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
+    def write_config(self, config: RunConfig) -> None:
+        """Write down what the run is."""
+        replace_json(self.config_file, config.document())
+
+    def read_config(self) -> RunConfig:
+        """What the run is; nothing is made or imported that its file names.
+
+        Raises:
+            ValueError: The file is damaged.
+        """
+        return stored_config(read_options(self.config_file), self.config_file)
+
+    def tidy(self) -> None:
+        """Clear away what a killed process left behind; only for who holds the lock."""
+        tidy_folder(self._checkpoint)
+        tidy_folder(self.path / POLICY)
+        for leftover in self.path.glob(".*.part"):
+            leftover.unlink(missing_ok=True)
+
+    def write_checkpoint(self, algorithm: str, state: Mapping[str, Any]) -> None:
+        """Replace the checkpoint; the old one stays until the new one is complete."""
+        with replace_folder(self._checkpoint) as unfinished:
+            write_state(unfinished, {"format": FORMAT, "algo": algorithm, **state}, _PLACES)
+
+    def read_checkpoint(self, algorithm: str) -> dict[str, Any] | None:
+        """The last complete checkpoint, or None before the first.
+
+        Raises:
+            ValueError: It is damaged, of another algorithm, or of a newer format.
+        """
+        folder = find_folder(self._checkpoint)
+        if folder is None:
+            if self._checkpoint.exists() or self._checkpoint.is_symlink():
+                raise ValueError(f"{self._checkpoint} is damaged: it must be a folder")
+            return None
+        state = _checked(read_state(folder, _PLACES), folder)
+        if take(state, "algo") != algorithm:
+            raise ValueError(
+                f"{folder} must be a checkpoint of {algorithm}, not of {str(take(state, 'algo'))[:40]!r}"
+            )
+        return state
+
+    def status(self) -> RunStatus:
+        """How the run stands."""
+        config = None
+        try:
+            config = self.read_config()
+            in_use = self._is_in_use()
+            steps, episodes, last_return = self._progress()
+            finished = False
+            folder = find_folder(self._checkpoint)
+            if folder is not None and not in_use:
+                if self.read_checkpoint(config.algo) is None:
+                    raise ValueError(f"{folder} vanished")
+                run = take_mapping(read_document(folder), "run")
+                finished = take(run, "finished") is True
+                steps = max(steps, take_integer(run, "steps"))
+        except (ValueError, OSError) as error:
+            return RunStatus(self.path, "damaged", config, problem=" ".join(str(error).split()))
+        status = "in use" if in_use else "finished" if finished else "resumable"
+        return RunStatus(self.path, status, config, steps, episodes, last_return)
+
+    def _progress(self) -> tuple[int, int, float | None]:
+        if not self.metrics.exists():
+            return 0, 0, None
+        rows = read_rows(self.metrics, ("episode", "step", "return"))
+        if not rows["episode"]:
+            return 0, 0, None
+        recent = rows["return"][-_RECENT:]
+        return int(rows["step"][-1]), int(rows["episode"][-1]), sum(recent) / len(recent)
+
+
+def _checked(state: dict[str, Any], folder: Path) -> dict[str, Any]:
+    found = take_integer(state, "format")
+    if found != FORMAT:
+        raise ValueError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")
+    return state
+
+
+def find_runs(folder: str | os.PathLike[str]) -> list[RunStatus]:
+    """The runs in a folder and in the folders below it, by name.
+
+    Raises:
+        ValueError: There is no such folder.
+    """
+    top = Path(folder)
+    if not top.is_dir():
+        raise ValueError(f"DIR must be a folder with runs, and there is no folder {str(top)!r}")
+    found = []
+    for place, inner, files in os.walk(top):
+        if _CONFIG in files and ({"metrics.csv", _LOCK} & set(files) or _CHECKPOINT in inner):
+            found.append(Path(place))
+            inner.clear()
+        inner[:] = [name for name in inner if not name.startswith(".")]
+    return [RunFolder(path).status() for path in sorted(found)]

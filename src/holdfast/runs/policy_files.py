@@ -1,0 +1,210 @@
+"""A policy on its own, for use without training: policy.json and policy.safetensors; reading executes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.saved import take, take_array, take_integer, take_mapping
+from holdfast.files import find_folder, read_state, replace_folder, write_state
+from holdfast.runs.actors import NetworkActor, TableActor
+from holdfast.runs.algorithms import find_algorithm
+from holdfast.runs.arguments import ACTIVATIONS
+from holdfast.runs.evaluation import Actor
+from holdfast.runs.spaces import space_from, space_state
+
+if TYPE_CHECKING:
+    from holdfast.deep.policies import OptionPolicy
+
+__all__ = ["FOLDER", "load_policy", "network_state", "table_state", "write_policy"]
+
+FOLDER = "policy"
+FORMAT = 1
+
+_DOCUMENT = "policy.json"
+_PLACES = {"policy.safetensors": ()}
+
+_NETWORK_ARGUMENTS = ("k_max", "head_arch", "dueling", "normalize_observations", "normalize_images", "net_arch")
+_ACTING = ("decision_tolerance", "interrupt_margin")
+
+
+def write_policy(run: Path, state: Mapping[str, Any]) -> None:
+    """Replace the policy of a run by ``state``, which ``network_state`` or ``table_state`` made."""
+    with replace_folder(run / FOLDER) as unfinished:
+        write_state(unfinished, {"format": FORMAT, **state}, _PLACES, _DOCUMENT)
+
+
+def load_policy(run: str | os.PathLike[str]) -> Actor:
+    """The best policy of a run: ``decide(observation)`` gives action, hold and values.
+
+    Args:
+        run: The run's folder, or the folder of a policy in it.
+
+    Raises:
+        ValueError: There is none, or it is damaged.
+    """
+    path = Path(run)
+    folder = path if (path / _DOCUMENT).exists() else find_folder(path / FOLDER)
+    if folder is None:
+        raise ValueError(f"{path} has no policy yet")
+    state = read_state(folder, _PLACES, _DOCUMENT)
+    found = take_integer(state, "format")
+    if found != FORMAT:
+        raise ValueError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")
+    kind = take(state, "kind")
+    if kind == "table":
+        return _table_actor(state)
+    if kind == "network":
+        return _network_actor(state)
+    raise ValueError(f"{folder} is damaged: a policy must be a table or a network")
+
+
+# Tables ---------------------------------------------------------------------------------------------------------
+
+
+def table_state(
+    algorithm: str, arguments: Mapping[str, Any], tables: Mapping[str, Any], first_state: int, first_action: int
+) -> dict[str, Any]:
+    """A tabular policy as arrays and JSON values."""
+    return {
+        "kind": "table",
+        "algorithm": algorithm,
+        "arguments": dict(arguments),
+        "first_state": first_state,
+        "first_action": first_action,
+        "tables": {name: table.copy() for name, table in tables.items()},
+    }
+
+
+def _table_actor(state: Mapping[str, Any]) -> TableActor:
+    import numpy as np
+
+    from holdfast.runs.arguments import as_python
+
+    algorithm = find_algorithm(take(state, "algorithm"))
+    if algorithm.is_deep:
+        raise ValueError(f"the saved policy must be of a network for {algorithm.name}")
+    arguments = algorithm.complete(take_mapping(state, "arguments"), "the saved policy")
+    learner = algorithm.load()(**as_python(arguments), **algorithm.stands_for)
+    saved = take_mapping(state, "tables")
+    tables = {
+        name: take_array(saved, name, np.float64, (None, None, depth)).copy()
+        for name, depth in learner.table_depths().items()
+    }
+    if len({table.shape[:2] for table in tables.values()}) != 1 or 0 in tables["q"].shape:
+        raise ValueError("the saved policy must have tables of the same states and actions")
+    firsts = (take(state, "first_state"), take(state, "first_action"))
+    if not all(type(first) is int for first in firsts):
+        raise ValueError("the saved policy must have whole numbers as 'first_state' and 'first_action'")
+    return TableActor(learner.policy_of(tables), *firsts)
+
+
+# Networks -------------------------------------------------------------------------------------------------------
+
+
+def network_state(algorithm: str, policy: OptionPolicy) -> dict[str, Any]:
+    """The policy of a network as arrays and JSON values.
+
+    Raises:
+        ValueError: It is of a class that is not holdfast's own: a file cannot say what that does.
+    """
+    from holdfast.deep.agent_state import as_array
+    from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
+
+    extractors = _extractors()
+    if type(policy) not in (MlpPolicy, CnnPolicy, MultiInputPolicy):
+        raise ValueError(
+            f"policy must be MlpPolicy, CnnPolicy or MultiInputPolicy to be saved, not {type(policy)}"
+        )
+    if policy.features_extractor_class not in extractors.values():
+        raise ValueError(
+            f"features_extractor_class must be one of {', '.join(extractors)} for the policy to be saved, "
+            f"not {policy.features_extractor_class.__name__}"
+        )
+    if policy.activation_fn.__name__ not in ACTIVATIONS:
+        raise ValueError(f"activation_fn must be one of {', '.join(ACTIVATIONS)} for the policy to be saved")
+    return {
+        "kind": "network",
+        "algorithm": algorithm,
+        "policy": type(policy).__name__,
+        "arguments": {
+            **{name: getattr(policy, name) for name in (*_NETWORK_ARGUMENTS, *_ACTING)},
+            "activation_fn": policy.activation_fn.__name__,
+            "features_extractor_class": policy.features_extractor_class.__name__,
+            "features_extractor_kwargs": dict(policy.features_extractor_kwargs),
+        },
+        "observation_space": space_state(policy.observation_space),
+        "action_space": space_state(policy.action_space),
+        "weights": {name: as_array(value) for name, value in policy.q_net.state_dict().items()},
+    }
+
+
+def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
+    import torch
+    from gymnasium.spaces import Discrete
+
+    from holdfast.deep.agent_state import as_array
+    from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
+
+    classes = {kind.__name__: kind for kind in (MlpPolicy, CnnPolicy, MultiInputPolicy)}
+    kind = classes.get(str(take(state, "policy")))
+    if kind is None:
+        raise ValueError(f"the saved policy must be one of {', '.join(classes)}")
+    saved = dict(take_mapping(state, "arguments"))
+    known = {
+        *_NETWORK_ARGUMENTS,
+        *_ACTING,
+        "activation_fn",
+        "features_extractor_class",
+        "features_extractor_kwargs",
+    }
+    if set(saved) != known:
+        raise ValueError(f"the saved policy must have the arguments {', '.join(sorted(known))}")
+    extractor = _extractors().get(str(saved.pop("features_extractor_class")))
+    if extractor is None or saved["activation_fn"] not in ACTIVATIONS:
+        raise ValueError("the saved policy must have a known activation_fn and features_extractor_class")
+    saved["activation_fn"] = getattr(torch.nn, saved["activation_fn"])
+    observations, actions = space_from(state, "observation_space"), space_from(state, "action_space")
+    if not isinstance(actions, Discrete):
+        raise ValueError("the saved policy must have discrete actions")
+    weights = take_mapping(state, "weights")
+    _refuse_more_than_there_is(saved, weights)
+    try:
+        policy = kind(observations, actions, lambda _: 0.0, features_extractor_class=extractor, **saved)
+    except (TypeError, ValueError, AssertionError, RuntimeError, OverflowError, AttributeError, KeyError) as error:
+        raise ValueError(f"the saved policy cannot be built: {' '.join(str(error).split())[:200]}") from None
+    own = policy.q_net.state_dict()
+    if set(own) != set(weights):
+        raise ValueError("the saved policy must have the weights of its layers, and no others")
+    policy.q_net.load_state_dict(
+        {
+            name: torch.from_numpy(take_array(weights, name, as_array(value).dtype, tuple(value.shape)).copy())
+            for name, value in own.items()
+        }
+    )
+    policy.set_training_mode(False)
+    return NetworkActor(policy)
+
+
+def _refuse_more_than_there_is(arguments: Mapping[str, Any], weights: Mapping[str, Any]) -> None:
+    """Layers can be no larger than the weights that are there for them: nothing else is to be allocated."""
+    largest = sum(getattr(array, "size", 0) for array in weights.values())
+    layers = arguments["net_arch"], arguments["head_arch"]
+    if not all(isinstance(layer, list) and all(type(units) is int for units in layer) for layer in layers):
+        raise ValueError("the saved policy must have lists of whole numbers as 'net_arch' and 'head_arch'")
+    kwargs = arguments["features_extractor_kwargs"]
+    if not isinstance(kwargs, dict) or not all(type(value) in (int, float, bool) for value in kwargs.values()):
+        raise ValueError("the saved policy must have numbers as 'features_extractor_kwargs'")
+    for units in (arguments["k_max"], *layers[0], *layers[1], *kwargs.values()):
+        if not 0 <= units <= largest:
+            raise ValueError("the saved policy must have the weights of its layers, and no others")
+
+
+def _extractors() -> dict[str, Any]:
+    from stable_baselines3.common.torch_layers import CombinedExtractor, FlattenExtractor, NatureCNN
+
+    from holdfast.deep.networks import ConvFeatures
+
+    return {kind.__name__: kind for kind in (FlattenExtractor, NatureCNN, CombinedExtractor, ConvFeatures)}

@@ -1,0 +1,319 @@
+"""What a training does on its way, whatever it trains: rows, evaluations, checkpoints, progress, stopping."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from holdfast.core.saved import take, take_integer, take_mapping, take_number
+from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
+from holdfast.files import Rows, read_rows
+from holdfast.runs.config import RunConfig
+from holdfast.runs.directory import RunFolder
+from holdfast.runs.evaluation import Actor, Evaluation, evaluate, evaluation_seeds
+from holdfast.runs.events import Events
+from holdfast.runs.policy_files import write_policy
+from holdfast.runs.progress import Pace, Progress, Reporter
+from holdfast.runs.stopping import StopRequest, TrainingStopped
+
+__all__ = ["EVALUATION_COLUMNS", "METRIC_COLUMNS", "Session"]
+
+METRIC_COLUMNS = ("episode", "step", "environment", "return", "length", "decisions", "epsilon")
+EVALUATION_COLUMNS = (
+    "evaluation",
+    "step",
+    "episode",
+    "episodes",
+    "return_mean",
+    "return_std",
+    "return_min",
+    "return_max",
+    "length_mean",
+    "decisions_mean",
+)
+_TIMING_COLUMNS = ("step", "episode", "seconds", "checkpoint_seconds")
+
+_RECENT = 20
+_SHARE_OF_CHECKPOINTS = 0.04
+"""Part of the time that checkpoints may take, however short their interval."""
+
+
+class Session:
+    """One process's part of a run; nothing is written before ``start``.
+
+    Args:
+        folder: The run's, locked by this process.
+        config: What the run is.
+        saved: What ``state`` returned at the last checkpoint; None at the beginning.
+        reporter: Who is told how far it is.
+        stop: Whether to stop.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        saved: Mapping[str, Any] | None,
+        reporter: Reporter,
+        stop: StopRequest,
+    ) -> None:
+        self.folder = folder
+        self.config = config
+        self.reporter = reporter
+        self.stop = stop
+        self.is_resumed = saved is not None
+        self.steps = self.episodes = self.n_evaluations = 0
+        self.best: float | None = None
+        self.epsilon = 1.0
+        lengths: dict[str, int | None] = {"metrics": None, "evaluations": None}
+        if saved is not None:
+            self.steps, self.episodes, self.n_evaluations = (
+                take_integer(saved, name) for name in ("steps", "episodes", "evaluations")
+            )
+            self.best = None if take(saved, "best") is None else take_number(saved, "best")
+            self.epsilon = take_number(saved, "epsilon")
+            lengths = {name: take_integer(take_mapping(saved, "bytes"), name) for name in lengths}
+        self._metrics = Rows(folder.metrics, METRIC_COLUMNS, lengths["metrics"])
+        self._evaluations = Rows(folder.evaluations, EVALUATION_COLUMNS, lengths["evaluations"])
+        self._recent: deque[tuple[float, float, float]] = deque(
+            self._last_episodes(lengths["metrics"]), maxlen=_RECENT
+        )
+        self._timing: Rows | None = None
+        self._events: Events | None = None
+        self._env: Any = None
+        self._pace = Pace()
+        self._began = self._saved_at = self._next_checkpoint = self._next_report = time.monotonic()
+        self._steps_at_start = self.steps
+        self._checkpoint_seconds = 0.0
+
+    def _last_episodes(self, length: int | None) -> list[tuple[float, float, float]]:
+        if self.episodes == 0:
+            return []
+        # There may be more, from after the checkpoint.
+        rows = read_rows(self.folder.metrics, METRIC_COLUMNS, length)
+        if len(rows["episode"]) != self.episodes:
+            raise ValueError(f"{self.folder.metrics} is damaged: it must have {self.episodes} episodes")
+        recent = (rows[name][-_RECENT:] for name in ("return", "length", "decisions"))
+        return list(zip(*recent, strict=True))
+
+    def start(self) -> None:
+        """Begin to write: the run goes on from here."""
+        stored = self.folder.read_config() if self.folder.is_run else None
+        if stored != self.config:
+            self.folder.write_config(self.config)
+        self._metrics.begin()
+        self._evaluations.begin()
+        self._timing = _timing(self.folder)
+        self._timing.begin()
+        self._events = Events(self.folder.path, self.steps + 1 if self.is_resumed else 0)
+        now = time.monotonic()
+        self._began = self._saved_at = now
+        # A line that changes is there at once; lines that stay wait until there is something to say.
+        self._next_report = now + (self.reporter.seconds if self.reporter.seconds > 1.0 else 0.0)
+        self._plan_checkpoint(0.0)
+        if self.is_resumed:
+            self.reporter.say(
+                f"going on in {self.folder.path} from step {self.steps:,}, episode {self.episodes:,}"
+            )
+
+    @property
+    def has_started(self) -> bool:
+        """Whether anything was written."""
+        return self._events is not None
+
+    @property
+    def events(self) -> Events:
+        """Curves for TensorBoard."""
+        assert self._events is not None
+        return self._events
+
+    # What happens ------------------------------------------------------------------------------------------
+
+    def episode_ended(
+        self, step: int, environment: int, total: float, length: int, decisions: int, epsilon: float
+    ) -> None:
+        """Write down one training episode."""
+        self.episodes += 1
+        self.steps, self.epsilon = step, epsilon
+        self._metrics.append(self.episodes, step, environment, total, length, decisions, epsilon)
+        self._recent.append((total, length, decisions))
+
+    def recent_means(self) -> tuple[float, float, float] | None:
+        """Mean return and decisions of the last episodes, and mean steps per decision; None before the first."""
+        if not self._recent:
+            return None
+        returns, lengths, decisions = np.array(self._recent, dtype=np.float64).T
+        return float(returns.mean()), float(decisions.mean()), float(lengths.sum() / max(decisions.sum(), 1.0))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has all its steps or episodes."""
+        steps, episodes = self.config.steps, self.config.episodes
+        return (steps is not None and self.steps >= steps) or (episodes is not None and self.episodes >= episodes)
+
+    def evaluation_is_due(self, done: int) -> bool:
+        """Whether ``done`` steps or episodes have reached the next evaluation."""
+        every = self.config.eval_every
+        return every > 0 and done >= (self.n_evaluations + 1) * every
+
+    def evaluate(self, actor: Actor, policy_state: Callable[[], Mapping[str, Any]]) -> Evaluation:
+        """Let ``actor`` play greedy episodes, write them down, and keep its policy if none was better.
+
+        Raises:
+            TrainingStopped: There is no time for that any more; nothing was written.
+            EnvironmentFailedError: The environment failed.
+        """
+        if self._env is None:
+            self._env = NamedFailures(make_env(self.config.environment, **self.config.env_kwargs))
+        seeds = evaluation_seeds(self.config.seed, self.n_evaluations, self.config.eval_episodes)
+        try:
+            found = evaluate(actor, self._env, seeds, self._give_up_if_asked)
+        except EnvironmentFailedError as error:
+            raise EnvironmentFailedError(
+                f"the environment failed in evaluation {self.n_evaluations + 1}, at step {self.steps}: {error}"
+            ) from error
+        self.n_evaluations += 1
+        returns = found.returns
+        mean = float(returns.mean())
+        self._evaluations.append(
+            self.n_evaluations,
+            self.steps,
+            self.episodes,
+            len(returns),
+            mean,
+            float(returns.std()),
+            float(returns.min()),
+            float(returns.max()),
+            float(found.lengths.mean()),
+            float(found.decisions.mean()),
+        )
+        self.events.scalars(
+            self.steps,
+            {
+                "eval/mean_reward": mean,
+                "eval/mean_ep_length": float(found.lengths.mean()),
+                "eval/decisions_mean": float(found.decisions.mean()),
+            },
+        )
+        # Of equals the later one, which has learned from more.
+        if self.best is None or mean >= self.best:
+            self.best = mean
+            self.keep_policy(policy_state())
+        return found
+
+    def keep_policy(self, state: Mapping[str, Any]) -> None:
+        """Make a policy the run's best one."""
+        about = {"environment": self.config.label, "step": self.steps, "mean_return": self.best}
+        write_policy(self.folder.path, {**state, "about": about})
+
+    def _give_up_if_asked(self) -> None:
+        if self.stop:
+            raise TrainingStopped
+
+    # Checkpoints -------------------------------------------------------------------------------------------
+
+    def checkpoint_is_due(self) -> bool:
+        """Whether it is time for the next checkpoint."""
+        return self.config.checkpoint_every > 0.0 and time.monotonic() >= self._next_checkpoint
+
+    def checkpoint(self, agent: Mapping[str, Any], finished: bool = False) -> None:
+        """Write a checkpoint.
+
+        Args:
+            agent: The learner's own state.
+            finished: Whether the run is over.
+        """
+        began = time.monotonic()
+        lengths = {"metrics": self._metrics.flush(), "evaluations": self._evaluations.flush()}
+        run = {
+            "steps": self.steps,
+            "episodes": self.episodes,
+            "evaluations": self.n_evaluations,
+            "best": self.best,
+            "epsilon": self.epsilon,
+            "bytes": lengths,
+            "finished": finished,
+        }
+        self.folder.write_checkpoint(self.config.algo, {"run": run, "agent": agent})
+        now = time.monotonic()
+        self._checkpoint_seconds += now - began
+        assert self._timing is not None
+        self._timing.append(self.steps, self.episodes, now - self._saved_at, now - began)
+        self._timing.show()
+        self._saved_at = now
+        self._plan_checkpoint(now - began)
+
+    def _plan_checkpoint(self, cost: float) -> None:
+        wait = max(self.config.checkpoint_every, cost / _SHARE_OF_CHECKPOINTS)
+        self._next_checkpoint = time.monotonic() + wait
+
+    @property
+    def seconds(self) -> float:
+        """Time since the session began."""
+        return time.monotonic() - self._began
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """Time of these that went into checkpoints."""
+        return self._checkpoint_seconds
+
+    @property
+    def steps_of_its_own(self) -> int:
+        """Steps since the session began."""
+        return self.steps - self._steps_at_start
+
+    # Progress ----------------------------------------------------------------------------------------------
+
+    def report(self, steps: int, epsilon: float) -> None:
+        """Show how far it is, if it is time for that."""
+        now = time.monotonic()
+        if now < self._next_report:
+            return
+        self._next_report = now + self.reporter.seconds
+        self.reporter.show(self._progress(now, steps, epsilon))
+        self._metrics.show()
+        self._evaluations.show()
+
+    def _progress(self, now: float, steps: int, epsilon: float) -> Progress:
+        fractions = []
+        if self.config.steps is not None:
+            fractions.append((steps / self.config.steps, f"{self.config.steps:,} steps"))
+        if self.config.episodes is not None:
+            fractions.append((self.episodes / self.config.episodes, f"{self.config.episodes:,} episodes"))
+        fraction, of = max(fractions)
+        rate, seconds_left = self._pace.mark(now, steps, fraction)
+        mean_return, decisions, hold = self.recent_means() or (None, None, None)
+        return Progress(
+            steps=steps,
+            episodes=self.episodes,
+            fraction=min(fraction, 1.0),
+            of=of,
+            seconds_left=seconds_left,
+            steps_per_second=rate,
+            mean_return=mean_return,
+            decisions=decisions,
+            hold=hold,
+            epsilon=epsilon,
+        )
+
+    def close(self) -> None:
+        """Write what is left, and close everything."""
+        for rows in (self._metrics, self._evaluations, self._timing):
+            if rows is not None:
+                rows.close()
+        if self._events is not None:
+            self._events.close()
+        if self._env is not None:
+            self._env.close()
+
+
+def _timing(folder: RunFolder) -> Rows:
+    """The file of times goes on where it is: it tells what happened, not what the run is."""
+    try:
+        return Rows(folder.timing, _TIMING_COLUMNS, folder.timing.stat().st_size)
+    except (ValueError, OSError):
+        return Rows(folder.timing, _TIMING_COLUMNS)

@@ -1,0 +1,56 @@
+"""Being asked to stop: signals are noted, and obeyed where a training can be continued from."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["StopRequest", "TrainingStopped", "stop_on_signals"]
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
+    """The training was asked to stop, and stands where it can go on."""
+
+
+class StopRequest:
+    """Whether somebody wants the training to stop.
+
+    Attributes:
+        signal: Number of the signal that asked; None while nobody did.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.signal is not None
+
+    @property
+    def exit_code(self) -> int:
+        """What a process ends with that a signal has stopped."""
+        return 128 + (self.signal or 0)
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[StopRequest]:
+    """Note the signals that ask to stop, for as long as the block lasts; the second one stops at once."""
+    request = StopRequest()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if request.signal is not None:
+            raise KeyboardInterrupt
+        request.signal = number
+
+    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
+    # What nohup and the like have switched off stays off.
+    numbers = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in numbers}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,155 @@
+"""Training a table: episodes in pieces, each short enough to look up from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from holdfast.core.saved import take_array, take_mapping
+from holdfast.core.schedules import tabulate
+from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
+from holdfast.runs.actors import TableActor
+from holdfast.runs.arguments import as_python
+from holdfast.runs.policy_files import table_state
+from holdfast.runs.session import Session
+from holdfast.runs.stopping import TrainingStopped
+from holdfast.tabular import EpisodeOutcomes, RunState, TabularLearner
+
+__all__ = ["train_tabular"]
+
+_PIECE_SECONDS = 0.2
+_LONGEST_PIECE = 10_000
+
+
+def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
+    """Train until the run is over.
+
+    Args:
+        session: Where everything goes.
+        saved: The learner's state at the last checkpoint; None at the beginning.
+
+    Raises:
+        TrainingStopped: Somebody wanted it to stop; a checkpoint was written.
+        EnvironmentFailedError: The environment failed.
+        ValueError: The saved state is not one of this run.
+    """
+    config = session.config
+    algorithm = config.algorithm
+    learner: TabularLearner = algorithm.load()(**as_python(config.arguments), **algorithm.stands_for)
+    env = NamedFailures(make_env(config.environment, **config.env_kwargs))
+    try:
+        fresh = learner.start(env, config.seed)
+        state = fresh if saved is None else _restored(saved, fresh, session)
+        session.start()
+        _train(session, learner, env, state)
+    finally:
+        env.close()
+
+
+def _train(session: Session, learner: TabularLearner, env: NamedFailures, state: RunState) -> None:
+    config = session.config
+    seen, actions = env.observation_space, env.action_space
+    assert isinstance(seen, Discrete)
+    assert isinstance(actions, Discrete)
+    firsts = int(seen.start), int(actions.start)
+    piece = 1
+    while not session.is_over:
+        if session.stop:
+            _save(session, state)
+            raise TrainingStopped
+        began = time.monotonic()
+        before, episodes = state, _until_something_happens(session, piece)
+        resets, steps = env.n_resets, env.n_steps
+        try:
+            state, outcomes = learner.advance(env, before, episodes, evaluate=False)
+            within = _episodes_within_the_steps(session, outcomes)
+            if within < episodes:
+                # The same episodes again, without those that are too many.
+                state, outcomes = learner.advance(env, before, within, evaluate=False)
+        except EnvironmentFailedError as error:
+            raise EnvironmentFailedError(
+                f"the environment failed in episode {session.episodes + env.n_resets - resets}, "
+                f"at step {session.steps + env.n_steps - steps}: {error}"
+            ) from error
+        _write_down(session, outcomes, tabulate(learner.epsilon, len(outcomes.steps), before.episode))
+        if session.evaluation_is_due(session.episodes):
+            actor = TableActor(learner.policy_of(state.tables), *firsts)
+            tables = state.tables
+            try:
+                session.evaluate(actor, lambda: table_state(config.algo, config.arguments, tables, *firsts))  # noqa: B023
+            except TrainingStopped:
+                _save(session, state)
+                raise
+        if session.checkpoint_is_due():
+            _save(session, state)
+        session.report(session.steps, session.epsilon)
+        taken = time.monotonic() - began
+        piece = _next_piece(piece, taken)
+    if session.best is None:
+        session.keep_policy(table_state(config.algo, config.arguments, state.tables, *firsts))
+    _save(session, state, finished=True)
+
+
+def _until_something_happens(session: Session, piece: int) -> int:
+    """Episodes of the next piece: up to the next evaluation or the end at most."""
+    config = session.config
+    ends = [session.episodes + piece]
+    if config.eval_every > 0:
+        ends.append((session.n_evaluations + 1) * config.eval_every)
+    if config.episodes is not None:
+        ends.append(config.episodes)
+    return max(1, min(ends) - session.episodes)
+
+
+def _episodes_within_the_steps(session: Session, outcomes: EpisodeOutcomes) -> int:
+    """How many episodes of a piece are needed until the run has all its steps."""
+    if session.config.steps is None:
+        return len(outcomes.steps)
+    needed = session.config.steps - session.steps
+    return min(int(np.searchsorted(np.cumsum(outcomes.steps), needed)) + 1, len(outcomes.steps))
+
+
+def _next_piece(piece: int, seconds: float) -> int:
+    if seconds < _PIECE_SECONDS / 2.0:
+        return min(2 * piece, _LONGEST_PIECE)
+    return max(1, piece // 2) if seconds > 2.0 * _PIECE_SECONDS else piece
+
+
+def _write_down(session: Session, outcomes: EpisodeOutcomes, epsilons: Any) -> None:
+    step = session.steps
+    rows = zip(outcomes.training_returns, outcomes.steps, outcomes.decisions, epsilons, strict=True)
+    for total, length, decisions, epsilon in rows:
+        step += int(length)
+        session.episode_ended(step, 0, float(total), int(length), int(decisions), float(epsilon))
+    means = session.recent_means()
+    assert means is not None
+    session.events.scalars(
+        step,
+        {
+            "rollout/ep_rew_mean": means[0],
+            "rollout/decisions_mean": means[1],
+            "rollout/hold_mean": means[2],
+            "rollout/exploration_rate": session.epsilon,
+        },
+    )
+
+
+def _save(session: Session, state: RunState, finished: bool = False) -> None:
+    if session.config.checkpoint_every > 0.0:
+        session.checkpoint({"document": state.document(), "arrays": state.arrays()}, finished)
+
+
+def _restored(saved: Mapping[str, Any], fresh: RunState, session: Session) -> RunState:
+    document, arrays = take_mapping(saved, "document"), take_mapping(saved, "arrays")
+    for name, table in fresh.tables.items():
+        take_array(arrays, name, np.float64, table.shape)
+    state = RunState.restore(document, arrays)
+    if (state.learner, state.seed, state.episode) != (fresh.learner, fresh.seed, session.episodes):
+        raise ValueError("the checkpoint must be one of this run's learner, seed and number of episodes")
+    if set(state.tables) != set(fresh.tables):
+        raise ValueError("the checkpoint must have the learner's tables, and no others")
+    return state

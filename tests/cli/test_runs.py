@@ -1,0 +1,100 @@
+"""``holdfast runs`` and ``holdfast plot``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import main
+from holdfast.cli.plot import _QUANTITIES
+from holdfast.runs import RunFolder
+from holdfast.runs.curves import QUANTITIES
+from tests.cli.test_main import imported_by
+from tests.runs.small_runs import NETWORK, TABLE, trained
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = tmp_path_factory.mktemp("runs")
+    trained(TABLE, top / "one")
+    trained(TABLE, top / "two", seed=4)
+    trained(NETWORK, top / "deep" / "three")
+    (top / "deep" / "config.json").write_text("{}")  # somebody else's
+    trained(TABLE, top / "zero")
+    (top / "zero/config.json").write_text("{")
+    return top
+
+
+def test_runs_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with RunFolder(folder / "two").locked():
+        assert main(["runs", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["run", "algorithm", "environment", "steps", "return", "status"]
+    assert [line.split()[0] for line in lines[1:5]] == ["deep/three", "one", "two", "zero"]
+    assert [line.split()[-1] for line in lines[1:5]] == ["finished", "finished", "use", "damaged"]
+    assert lines[1].split()[1:4] == ["perdqn", "CartPole-v1", "80"]
+    assert lines[5].startswith(f"{folder / 'zero'}: ")
+    assert max(map(len, lines[:5])) <= 80
+
+
+def test_runs_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", str(folder), "--json"]) == 0
+    found = {Path(run["path"]).name: run for run in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert found["one"]["status"] == "finished"
+    assert (found["one"]["k_max"], found["one"]["episodes"], found["two"]["seed"]) == (3, 12, 4)
+    assert found["zero"]["problem"] is not None
+
+
+def test_no_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"no runs in {tmp_path}\n"
+    assert main(["runs", str(tmp_path / "nowhere")]) == 2
+    assert "DIR must be a folder with runs" in capsys.readouterr().err
+
+
+def test_listing_needs_no_torch(folder: Path) -> None:
+    modules = imported_by(f"from holdfast.cli import main\nassert main(['runs', {str(folder)!r}]) == 0")
+    assert "torch" not in modules
+
+
+@pytest.mark.parametrize("shown", QUANTITIES)
+def test_plot_draws_every_quantity(
+    shown: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "curves.png"
+    assert main(["plot", str(folder), "--show", shown, "-o", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"wrote {out}\n"
+    assert "zero is left out" in printed.err
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_quantities_of_the_command_line_are_those_there_are() -> None:
+    assert tuple(QUANTITIES) == _QUANTITIES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere"], "RUN must be the folder of a run, or one that holds such, and 'nowhere' is none"),
+        (["."], "holds none"),
+        (["one", "-o", "curves.gif"], "path must end in .png, .pdf or .svg"),
+        (["one", "--window", "0"], "--window must be a whole number of at least 1"),
+        (["zero"], "config.json is damaged"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: list[str],
+    sentence: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path if arguments == ["."] else folder)
+    assert main(["plot", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1

@@ -1,0 +1,287 @@
+"""``holdfast train``: what it prints, what it imports, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import main
+from holdfast.cli.train import _HABITS
+from holdfast.files import read_rows
+from holdfast.runs import RunFolder
+from tests.cli.test_main import imported_by
+
+TABLE = "cliff --algo perq --k-max 3 --episodes 12 --eval-every 5 --eval-episodes 2"
+NETWORK = (
+    "CartPole-v1 --k-max 3 --steps 60 --eval-every 0 --set batch_size=4 learning_starts=10 head_arch=[4] "
+    "policy_kwargs=\"{'net_arch': [8]}\" buffer_size=100"
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def train(line: str) -> int:
+    return main(["train", *shlex.split(line)])
+
+
+def refusal(line: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The one sentence about bad input."""
+    capsys.readouterr()
+    before = sorted(Path.cwd().rglob("*"))
+    assert train(line) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("holdfast train: ")
+    assert shown.err.count("\n") == 1
+    assert sorted(Path.cwd().rglob("*")) == before
+    return shown.err.removeprefix("holdfast train: ").rstrip("\n")
+
+
+def test_a_table_is_trained_without_torch() -> None:
+    modules = imported_by(
+        f"from holdfast.cli import main\nassert main(['train', *{TABLE.split()}, '--quiet']) == 0"
+    )
+    assert not modules & {"torch", "stable_baselines3", "tensorflow"}
+    assert {"numba", "tensorboard"} <= modules
+
+
+def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(TABLE) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("finished: ")
+    assert " steps, 12 episodes, " in shown[0]
+    assert shown[1].startswith("  return, last 20 episodes  ")
+    assert shown[2].startswith("  return, best evaluation   ")
+    assert shown[3] == "  folder                    runs/cliff-perq-k3-s0"
+    assert train(TABLE) == 0
+    assert "already finished" in capsys.readouterr().out
+
+
+def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(f"{TABLE} --quiet") == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_json_is_an_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(f"{NETWORK} --json") == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert events[-1]["event"] == "result"
+    assert events[-1]["status"] == "finished"
+    assert events[-1]["steps"] == 60
+
+
+def test_names_of_folders(tmp_path: Path) -> None:
+    for line, folder in {
+        TABLE: "runs/cliff-perq-k3-s0",
+        f"{TABLE} --seed 4": "runs/cliff-perq-k3-s4",
+        "cliff --algo q --episodes 3": "runs/cliff-q-s0",
+        f"{TABLE} --name mine": "runs/mine",
+        f"{TABLE} --out here/there": "here/there",
+        "holdfast/Cliff-v0 --algo q --episodes 3": "runs/holdfast-Cliff-v0-q-s0",
+    }.items():
+        assert train(f"{line} --quiet") == 0
+        assert RunFolder(tmp_path / folder).is_run
+
+
+def test_a_map_file_becomes_part_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "my_map.txt").write_text("S..\n.#.\n..G\n")
+    assert train("my_map.txt --algo perq --k-max 2 --episodes 5 --quiet") == 0
+    (tmp_path / "my_map.txt").unlink()
+    assert train("--config runs/my_map-perq-k2-s0/config.json --out again --quiet") == 0
+    one, two = (tmp_path / "runs/my_map-perq-k2-s0/metrics.csv", tmp_path / "again/metrics.csv")
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_options_come_from_a_file_and_the_command_line_counts_more(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(
+        'env = "cliff"\nalgo = "perq"\nk-max = 5\nepisodes = 7\n[set]\nalpha = 0.3\nepsilon = 0.2\n'
+        "[env_kwargs]\nslip = 0.1\n"
+    )
+    assert train("--config my.toml --out run --k-max 2 --set alpha=0.4 --quiet") == 0
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    assert (config["episodes"], config["env_kwargs"]) == (7, {"slip": 0.1})
+    assert {name: config["set"][name] for name in ("k_max", "alpha", "epsilon")} == {
+        "k_max": 2,
+        "alpha": 0.4,
+        "epsilon": 0.2,
+    }
+
+
+def test_resume_needs_nothing_but_the_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(f"{TABLE} --out run --quiet") == 0
+    assert train("--resume run --episodes 20") == 0
+    shown = capsys.readouterr()
+    assert "going on in run from step" in shown.err
+    assert "20 episodes" in shown.out
+    assert "must not be given with --out" in refusal("--resume run --out x", capsys)
+    assert "--algo must be that of the run, perq, not q" in refusal("--resume run --algo q", capsys)
+    assert "holds a run with seed=0, not 3" in refusal("--resume run --seed 3", capsys)
+    assert "--resume must name the folder of a run, and nowhere is none" in refusal("--resume nowhere", capsys)
+
+
+ROBOT = """
+from holdfast.envs import make_env
+
+def robot(slip=0.0):
+    return make_env("cliff", slip=slip)
+"""
+
+
+def test_environments_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "own_robots.py").write_text(ROBOT)
+    line = "own_robots:robot --algo perq --episodes 4 --env-kwargs slip=0.2 --quiet --out run"
+    program = [sys.executable, "-c", "import sys; from holdfast.cli import main; sys.exit(main())", "train"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([*program, *line.split()], check=True, env=environment)
+    assert len(read_rows(tmp_path / "run/metrics.csv")["episode"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("", "ENV must be given"),
+        ("clif", "environment 'clif' is unknown"),
+        ("cliff --algo perdq", "did you mean perdqn or"),
+        ("cliff --algo perq --k-max 0", "k_max must be a whole number of at least 1"),
+        ("cliff --algo q --k-max 3", "--k-max must not be given for q"),
+        ("cliff --algo dqn --set k_max=3", "--algo dqn stands for k_max=1"),
+        ("cliff --algo perq --steps 0", "--steps must be a whole number of at least 1"),
+        ("cliff --algo perq --seed -1", "--seed must be a whole number of at least 0"),
+        ("cliff --algo perq --n-envs 2", "--n-envs must be 1 for perq"),
+        ("cliff --algo perq --set alhpa=3", "'alhpa', which perq does not have; did you mean alpha"),
+        ("cliff --algo perq --set alpha=much", "--set: alpha must be a number, not 'much'"),
+        ("cliff --algo perq --set alpha", "--set must be pairs NAME=VALUE"),
+        ("cliff --algo perq --set epsilon=cosine(1)", "--set: epsilon must be a number or a schedule"),
+        ("CartPole-v1 --set learning_rate=fast", "learning_rate must be a number or a falling rate"),
+        (
+            "CartPole-v1 --set policy_kwargs={'activation_fn':'os.system'}",
+            "activation_fn in policy_kwargs must be",
+        ),
+        ("CartPole-v1 --episodes 4", "--steps must be given for perdqn"),
+        ("CartPole-v1 --algo perq", "ENV must have discrete observations for perq"),
+        ("Pendulum-v1", "ENV must have discrete actions for perdqn"),
+        ("no_such_module:env", "importing no_such_module raised ModuleNotFoundError"),
+        ("cliff --algo perq --device cpu --out /proc/run", "/proc/run"),
+        ("cliff --algo perq --name ../up", "--name must be made of letters"),
+        ("cliff --algo perq --name a --out b", "--name must not be given with --out"),
+        ("cliff --algo perq --config no.toml", "no.toml is missing"),
+        ("cliff --algo perq --config no.yml", "--config must name a .toml or .json file"),
+        ("cliff --algo perq --checkpoint-every -1", "--checkpoint-every must be a finite number of at least 0"),
+        ("cliff --algo perq --env-kwargs slip=7", "slip must be a number in [0, 1]"),
+    ],
+)
+def test_bad_input_is_one_sentence(line: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sentence in refusal(line, capsys)
+
+
+@pytest.mark.parametrize("flag", _HABITS)
+def test_the_options_of_other_tools_are_answered_with_ours(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([flag], [flag, "3"], [flag, "3", "--seed", "1"]):
+        assert main(["train", "cliff", *arguments]) == 2
+        said = capsys.readouterr().err
+        assert f"there is no {flag} here: {_HABITS[flag]}" in said
+        assert said.count("\n") == 1
+
+
+def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("cliff --epi 3") == 2
+    assert "unrecognized arguments: --epi 3" in capsys.readouterr().err
+
+
+def test_a_file_with_wrong_options_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "my.toml"
+    for text, sentence in {
+        'env = "cliff"\nalgorithm = "perq"': "names 'algorithm', which is no option; did you mean",
+        "env = 3": "ENV must be a text, not 3",
+        'env = "cliff"\nset = 3': "--set must be names and values, not 3",
+        'env = "cliff"\nenv-kwargs = {}\nenv_kwargs = {}': "must name each option once",
+        "env = ": "is damaged",
+        'env = "cliff"\nformat = 9': "has format 9, and this version of holdfast reads 1",
+    }.items():
+        path.write_text(text)
+        assert sentence in refusal("--config my.toml", capsys)
+
+
+PROGRAM = [sys.executable, "-c", "import sys; from holdfast.cli import main; sys.exit(main())", "train"]
+LONG = [
+    "FrozenLake-v1",
+    "--algo",
+    "perq",
+    "--k-max",
+    "4",
+    "--episodes",
+    "100000000",
+    "--eval-every",
+    "0",
+    "--out",
+    "run",
+]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signals_leave_a_checkpoint_and_one_line(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    # A shell's background jobs begin with Ctrl-C switched off, and so may this test.
+    child = subprocess.Popen(
+        [*PROGRAM, *LONG],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    metrics = tmp_path / "run/metrics.csv"
+    deadline = time.monotonic() + 100
+    while not metrics.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(number)
+    _, said = child.communicate(timeout=100)
+    assert child.returncode == code
+    assert said.count("\n") == 1
+    assert said.startswith("holdfast train: stopped at step ")
+    assert said.endswith("; holdfast train --resume run goes on from there\n")
+    assert RunFolder(tmp_path / "run").status().status == "resumable"
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    subprocess.run([*PROGRAM, *TABLE.split(), "--out", "run", "--quiet"], check=True)
+    before = (tmp_path / "run/checkpoint/state.json").read_bytes()
+
+    def small_files_only() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+    line = [*TABLE.replace("12", "900").split(), "--out", "run"]
+    full = subprocess.run(
+        [*PROGRAM, *line], preexec_fn=small_files_only, capture_output=True, text=True, check=False
+    )
+    assert full.returncode == 2
+    assert "File too large" in full.stderr
+    assert "Traceback" not in full.stderr
+    assert (tmp_path / "run/checkpoint/state.json").read_bytes() == before
+    assert not list((tmp_path / "run").glob(".checkpoint*"))
+
+
+def test_an_environment_that_fails_ends_with_exit_code_1(tmp_path: Path) -> None:
+    (tmp_path / "broken_robots.py").write_text(
+        "from holdfast.envs import make_env\n"
+        "def robot():\n"
+        "    env = make_env('FrozenLake-v1')\n"
+        "    env.unwrapped.P = {}\n"
+        "    return env\n"
+    )
+    line = "broken_robots:robot --algo perq --episodes 4 --out run"
+    run = subprocess.run([*PROGRAM, *line.split()], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.startswith("holdfast train: the environment failed in episode 1, at step 1: its step raised")
+    assert run.stderr.count("\n") == 1

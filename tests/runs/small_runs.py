@@ -1,0 +1,41 @@
+"""Runs that are over in a moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from holdfast.runs import Outcome, train
+
+TABLE: dict[str, Any] = {
+    "environment": "cliff",
+    "algo": "perq",
+    "k_max": 3,
+    "episodes": 12,
+    "eval_every": 5,
+    "eval_episodes": 2,
+    "seed": 3,
+}
+NETWORK: dict[str, Any] = {
+    "environment": "CartPole-v1",
+    "algo": "perdqn",
+    "k_max": 3,
+    "steps": 80,
+    "eval_every": 30,
+    "eval_episodes": 2,
+    "seed": 3,
+    "device": "cpu",
+    "set": {
+        "policy_kwargs": {"net_arch": [8]},
+        "head_arch": [4],
+        "batch_size": 4,
+        "learning_starts": 10,
+        "buffer_size": 60,
+        "target_update_interval": 20,
+    },
+}
+BOTH = {"table": TABLE, "network": NETWORK}
+
+
+def trained(options: dict[str, Any], path: Path, **changes: Any) -> Outcome:
+    return train({**options, **changes}, path)
