@@ -166,9 +166,10 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
         ("cliff --algo perq --set epsilon=cosine(1)", "--set: epsilon must be a number or a schedule"),
         ("CartPole-v1 --set learning_rate=fast", "learning_rate must be a number or a falling rate"),
         (
-            "CartPole-v1 --set policy_kwargs={'activation_fn':'os.system'}",
+            "CartPole-v1 --set policy_kwargs=\"{'activation_fn': 'system'}\"",
             "activation_fn in policy_kwargs must be",
         ),
+        ("CartPole-v1 --set policy_kwargs=big", "--set: policy_kwargs must be None or a mapping, not 'big'"),
         ("CartPole-v1 --episodes 4", "--steps must be given for perdqn"),
         ("CartPole-v1 --algo perq", "ENV must have discrete observations for perq"),
         ("Pendulum-v1", "ENV must have discrete actions for perdqn"),
@@ -215,19 +216,7 @@ def test_a_file_with_wrong_options_is_refused(tmp_path: Path, capsys: pytest.Cap
 
 
 PROGRAM = [sys.executable, "-c", "import sys; from holdfast.cli import main; sys.exit(main())", "train"]
-LONG = [
-    "FrozenLake-v1",
-    "--algo",
-    "perq",
-    "--k-max",
-    "4",
-    "--episodes",
-    "100000000",
-    "--eval-every",
-    "0",
-    "--out",
-    "run",
-]
+LONG = shlex.split("FrozenLake-v1 --algo perq --k-max 4 --episodes 100000000 --eval-every 0 --out run")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from holdfast.files.flushing import flush
 from holdfast.files.replacing import replace_file
 
-__all__ = ["parse_json", "plain_file", "read_json", "replace_json"]
+__all__ = ["parse_json", "plain_file", "read_json", "replace_json", "to_json"]
 
 _LARGEST = 64 * 2**20
 _DEEPEST = 64
@@ -54,12 +54,24 @@ def parse_json(text: bytes, path: Path) -> Any:
 
 def replace_json(path: Path, document: Any, indent: int | None = 2) -> None:
     """Write a document, as a whole or not at all, and onto the disk."""
-    text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
+    text = to_json(document, path, indent)
     with replace_file(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     flush(path.parent)
+
+
+def to_json(document: Any, path: Path, indent: int | None = None) -> str:
+    """The text of a document that is to be written to ``path``, and that ``read_json`` will read.
+
+    Raises:
+        ValueError: It is too large, or no JSON.
+    """
+    text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
+    if len(text.encode()) > _LARGEST or _depth(document) > _DEEPEST:
+        raise ValueError(f"{path} would be too large or nested too deeply to be read again")
+    return text
 
 
 def _refuse(constant: str) -> NoReturn:

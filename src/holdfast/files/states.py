@@ -5,7 +5,6 @@ The document has the state's shape. Where the state has an array it says under w
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.files.arrays import read_arrays, write_arrays
-from holdfast.files.documents import read_json
+from holdfast.files.documents import read_json, to_json
 from holdfast.files.flushing import flush
 
 __all__ = ["read_document", "read_state", "write_state"]
@@ -77,7 +76,7 @@ def write_state(folder: Path, state: Mapping[str, Any], places: Places, name: st
     for file, contents in arrays.items():
         write_arrays(folder / file, contents)
         flush(folder / file)
-    (folder / name).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+    (folder / name).write_text(to_json(document, folder / name), encoding="utf-8")
     flush(folder / name)
     flush(folder)
 

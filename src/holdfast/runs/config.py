@@ -335,6 +335,11 @@ def _check_environment(
                 f"ENV must have observations of arrays, numbers or a dictionary of them for {algorithm.name}, "
                 f"and those of {name} have {type(part).__name__}"
             )
+        if isinstance(part, spaces.Discrete) and part.start != 0:
+            raise ValueError(
+                f"ENV must have discrete observations that count from 0 for {algorithm.name}, "
+                f"and those of {name} count from {part.start}"
+            )
     if not policy_is_given:
         from stable_baselines3.common.preprocessing import is_image_space
 

@@ -191,23 +191,30 @@ def pick_reporter(stream: IO[str], out: IO[str], quiet: bool, as_json: bool) -> 
 
 def progress_line(progress: Progress, columns: int | None) -> str:
     """The progress in one line of at most ``columns``; what matters least goes first."""
-    parts = [f"{100.0 * progress.fraction:3.0f}% of {progress.of}"]
+    line = " · ".join(_parts(progress, short=False))
+    if columns is None or len(line) <= columns:
+        return line
+    parts = _parts(progress, short=True)
+    while len(parts) > 1 and len(" · ".join(parts)) > columns:
+        parts.pop()
+    return " · ".join(parts)[: max(columns, 1)]
+
+
+def _parts(progress: Progress, short: bool) -> list[str]:
+    done = f"{100.0 * progress.fraction:3.0f}%"
+    parts = [done if short else f"{done} of {progress.of}"]
     if progress.seconds_left is not None:
         parts.append(f"{duration(progress.seconds_left)} left")
     if progress.mean_return is not None:
         parts.append(f"return {progress.mean_return:.4g}")
     if progress.decisions is not None:
-        parts.append(f"{progress.decisions:.3g} decisions")
+        parts.append(f"{progress.decisions:.3g} {'dec.' if short else 'decisions'}")
     if progress.hold is not None:
         parts.append(f"hold {progress.hold:.3g}")
     parts.append(f"ε {progress.epsilon:.2g}")
     if progress.steps_per_second is not None:
-        parts.append(f"{progress.steps_per_second:,.0f} steps/s")
-    line = " · ".join(parts)
-    while columns is not None and len(line) > columns and len(parts) > 1:
-        parts.pop()
-        line = " · ".join(parts)
-    return line if columns is None else line[: max(columns, 1)]
+        parts.append(f"{progress.steps_per_second:,.0f}{'/s' if short else ' steps/s'}")
+    return parts
 
 
 def duration(seconds: float) -> str:

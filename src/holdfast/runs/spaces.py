@@ -44,8 +44,9 @@ def space_from(state: Mapping[str, Any], name: str) -> spaces.Space[Any]:
     saved = take_mapping(state, name)
     try:
         return _space(saved)
-    except (TypeError, AssertionError, OverflowError, MemoryError):
-        raise ValueError(f"the saved state must describe a space as {name!r}") from None
+    except (ValueError, TypeError, AssertionError, OverflowError, MemoryError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise ValueError(f"the saved state must describe a space as {name!r}: {said}") from None
 
 
 def _space(saved: Mapping[str, Any]) -> spaces.Space[Any]:

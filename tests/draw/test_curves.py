@@ -1,0 +1,54 @@
+"""Curves with bands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.draw import Curve, Panel, draw_curves, save_figure
+
+X = np.linspace(0.0, 1000.0, 30)
+
+
+def panels(n: int) -> list[Panel]:
+    plain = Curve("plain", "#0072b2", X, np.sin(X))
+    banded = Curve("banded", "#0072b2", X, X, X - 1.0, X + 1.0, dash=5)
+    return [Panel(f"panel {number}", [plain, banded]) for number in range(n)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
+def test_one_panel_beside_the_other(n: int, tmp_path: Path) -> None:
+    figure = draw_curves(panels(n), "steps", "return")
+    assert len(figure.axes) == n
+    assert [axes.get_title() for axes in figure.axes] == [f"panel {number}" for number in range(n)]
+    assert figure.axes[0].get_ylabel() == "return"
+    assert all(axes.get_xlabel() == "steps" for axes in figure.axes)
+    save_figure(figure, tmp_path / "curves.png")
+
+
+def test_curves_are_drawn_as_they_are() -> None:
+    (axes,) = draw_curves(panels(1), "steps", "return").axes
+    first, second = axes.get_lines()
+    assert np.array_equal(first.get_ydata(), np.sin(X))
+    assert (first.get_linestyle(), second.get_linestyle()) == ("-", "--")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["plain", "banded"]
+    assert len(axes.collections) == 1
+
+
+def test_a_single_point_is_seen() -> None:
+    lonely = Curve("one", "#0072b2", np.array([3.0]), np.array([1.0]))
+    (axes,) = draw_curves([Panel("", [lonely])], "steps", "return").axes
+    assert axes.get_lines()[0].get_marker() == "o"
+
+
+def test_titles_are_not_formulas() -> None:
+    figure = draw_curves([Panel("a$b$c", panels(1)[0].curves)], "steps", "return")
+    assert "$" not in figure.axes[0].get_title()
+
+
+@pytest.mark.parametrize("given", [[], [Panel("empty", [])]])
+def test_nothing_to_draw(given: list[Panel]) -> None:
+    with pytest.raises(ValueError, match="at least one curve"):
+        draw_curves(given, "steps", "return")

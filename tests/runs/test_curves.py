@@ -1,0 +1,73 @@
+"""Curves of runs: what they are means of, and how sure they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.files import read_rows
+from holdfast.runs.curves import _rolling_mean, learning_curves, mean_interval
+from tests.runs.small_runs import NETWORK, TABLE, trained
+
+
+def test_intervals_by_hand() -> None:
+    # Mean 2, standard deviation 1, t(0.975, 2) = 4.302653.
+    mean, low, high = mean_interval(np.array([[1.0], [2.0], [3.0]]))
+    assert mean[0] == 2.0
+    assert high[0] - 2.0 == pytest.approx(4.302653 / np.sqrt(3.0), rel=1e-6)
+    assert 2.0 - low[0] == pytest.approx(high[0] - 2.0)
+    mean, low, high = mean_interval(np.array([[5.0]]))
+    assert mean[0] == 5.0
+    assert np.isnan(low[0])
+    assert np.isnan(high[0])
+
+
+def test_rolling_means_by_hand() -> None:
+    assert _rolling_mean(np.array([1.0, 3.0, 5.0, 7.0]), 2).tolist() == [1.0, 2.0, 4.0, 6.0]
+
+
+def test_runs_of_one_setting_are_one_curve(tmp_path: Path) -> None:
+    paths = []
+    for seed in range(3):
+        paths.append(tmp_path / f"perq{seed}")
+        trained(TABLE, paths[-1], seed=seed, episodes=20 + seed)
+    trained(TABLE, tmp_path / "alpha", set={"alpha": 0.5})
+    trained({**TABLE, "algo": "q", "k_max": None}, tmp_path / "q")
+    trained(NETWORK, tmp_path / "deep")
+    panels = learning_curves([*paths, tmp_path / "alpha", tmp_path / "q", tmp_path / "deep"], window=4)
+    assert [panel.title for panel in panels] == ["cliff", "CartPole-v1"]
+    assert [curve.label for curve in panels[0].curves] == [
+        "PerQ-learning, K=3, alpha=0.1 (3 seeds)",
+        "PerQ-learning, K=3, alpha=0.5",
+        "Q-learning",
+    ]
+    first, second, third = panels[0].curves
+    assert first.color == second.color != third.color
+    assert first.dash != second.dash
+    assert second.low is None
+    assert first.low is not None
+    rows = [read_rows(path / "metrics.csv") for path in paths]
+    assert first.x[-1] == min(row["step"][-1] for row in rows)
+    at_end = [
+        np.mean(
+            [value for value, step in zip(row["return"], row["step"], strict=True) if step <= first.x[-1]][-4:]
+        )
+        for row in rows
+    ]
+    assert first.y[-1] == pytest.approx(np.mean(at_end))
+
+
+def test_curves_over_episodes_and_of_evaluations(tmp_path: Path) -> None:
+    trained(TABLE, tmp_path)
+    (panel,) = learning_curves([tmp_path], "decisions", over="episode")
+    assert (panel.curves[0].x[0], panel.curves[0].x[-1]) == (1.0, 12.0)
+    (panel,) = learning_curves([tmp_path], "evaluation", over="episode")
+    assert (panel.curves[0].x[0], panel.curves[0].x[-1]) == (5.0, 10.0)
+
+
+def test_a_run_with_nothing_to_show(tmp_path: Path) -> None:
+    trained(TABLE, tmp_path, eval_every=0)
+    with pytest.raises(ValueError, match="has nothing to show yet"):
+        learning_curves([tmp_path], "evaluation")
