@@ -15,7 +15,7 @@ GRIDS := cliff bridge zigzag
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format format-check lint types bench constraints clean
+.PHONY: help demo test soak check format format-check lint types bench constraints clean
 
 define require-python
 @command -v "$(PYTHON)" >/dev/null || \
@@ -36,6 +36,9 @@ demo: $(INSTALLED) ## solve three grids exactly and draw them into demo/
 # With EXIT_CODE_FILE the exit code of pytest goes there, because make would turn every failure into its own 2.
 test: $(INSTALLED) ## run all tests
 	@$(BIN)/python -m pytest $(ARGS)$(if $(EXIT_CODE_FILE),; echo $$? >"$(EXIT_CODE_FILE)")
+
+soak: $(INSTALLED) ## kill and damage runs at random, for about half an hour; ARGS="--kills 5" for less
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 check: format-check lint types test ## format check, lint, types and tests, in this order
 

@@ -96,7 +96,7 @@ def train(command: list[str], out: Path, prepare: Callable[[], None] = lambda: N
         from holdfast.runs import session
 
         # As many checkpoints as there can be.
-        session._SHARE_OF_CHECKPOINTS = 1.0
+        session.SHARE_OF_CHECKPOINTS = 1.0
         prepare()
         code = main(["train", *command, "--out", str(out), "--checkpoint-every", "0.01", "--quiet"])
     finally:

@@ -49,6 +49,7 @@ _ABOUT = ("format", "versions")
 DEFAULT_STEPS = 100_000
 DEFAULT_EPISODES = 600
 DEFAULT_EVALUATIONS = 20
+DEFAULT_CHECKPOINT_SECONDS = 60.0
 
 _MOST = 2**62
 _LARGEST_OPTIONS = 2**20
@@ -210,6 +211,7 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         arguments["schedule_steps"] = steps if kept is None else kept
     length = (steps if algorithm.is_deep else episodes) or DEFAULT_EPISODES
     eval_every = max(1, length // DEFAULT_EVALUATIONS) if stored is None else stored.eval_every
+    interval = options.get("checkpoint_every", DEFAULT_CHECKPOINT_SECONDS)
     device = options.get("device", "auto")
     if not isinstance(device, str):
         raise ValueError(f"--device must be auto, cpu, cuda or another device of PyTorch, not {device!r}")
@@ -225,7 +227,7 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         episodes=episodes,
         eval_every=_whole(options, "eval_every", eval_every, at_least=0),
         eval_episodes=_whole(options, "eval_episodes", 10),
-        checkpoint_every=check_real("--checkpoint-every", options.get("checkpoint_every", 60.0), 0.0),
+        checkpoint_every=check_real("--checkpoint-every", interval, 0.0),
         threads=_whole(options, "threads", 1),
         device=device,
     )

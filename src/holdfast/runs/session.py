@@ -20,7 +20,7 @@ from holdfast.runs.policy_files import write_policy
 from holdfast.runs.progress import Pace, Progress, Reporter
 from holdfast.runs.stopping import StopRequest, TrainingStopped
 
-__all__ = ["EVALUATION_COLUMNS", "METRIC_COLUMNS", "Session"]
+__all__ = ["EVALUATION_COLUMNS", "METRIC_COLUMNS", "SHARE_OF_CHECKPOINTS", "Session"]
 
 METRIC_COLUMNS = ("episode", "step", "environment", "return", "length", "decisions", "epsilon")
 EVALUATION_COLUMNS = (
@@ -38,7 +38,7 @@ EVALUATION_COLUMNS = (
 _TIMING_COLUMNS = ("step", "episode", "seconds", "checkpoint_seconds")
 
 _RECENT = 20
-_SHARE_OF_CHECKPOINTS = 0.04
+SHARE_OF_CHECKPOINTS = 0.04
 """Part of the time that checkpoints may take, however short their interval."""
 
 
@@ -248,7 +248,7 @@ class Session:
         self._plan_checkpoint(now - began)
 
     def _plan_checkpoint(self, cost: float) -> None:
-        wait = max(self.config.checkpoint_every, cost / _SHARE_OF_CHECKPOINTS)
+        wait = max(self.config.checkpoint_every, cost / SHARE_OF_CHECKPOINTS)
         self._next_checkpoint = time.monotonic() + wait
 
     @property
