@@ -73,8 +73,8 @@ def _cost(title: str, policy: str, make: Any, sizes: tuple[int, ...], settings: 
         f"A checkpoint of PerDQN(8), {title}, by the steps in its replay",
         rows,
         (
-            f"Taking the state, writing and flushing it; time grows as steps^{slope:.2f}. Of the time: at the "
-            f"default interval: {DEFAULT_CHECKPOINT_SECONDS:g} s, or longer to stay under {SHARE_OF_CHECKPOINTS:.0%}.",
+            f"Taking the state, writing and flushing it; time grows as steps^{slope:.2f}. Of the time: one every "
+            f"{DEFAULT_CHECKPOINT_SECONDS:g} s, or less often to stay under {SHARE_OF_CHECKPOINTS:.0%}.",
         ),
     )
 

@@ -172,6 +172,22 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
         ("CartPole-v1 --set policy_kwargs=big", "--set: policy_kwargs must be None or a mapping, not 'big'"),
         ("CartPole-v1 --episodes 4", "--steps must be given for perdqn"),
         ("CartPole-v1 --algo perq", "ENV must have discrete observations for perq"),
+        ("CartPole-v1 --set train_freq=0", "--set: train_freq must be a whole number of at least 1"),
+        ("CartPole-v1 --set train_freq=[1]", "--set: train_freq must be a whole number of at least 1"),
+        ("CartPole-v1 --n-envs 2 --set \"train_freq=[1, 'episode']\"", "--set: train_freq must count steps"),
+        ("CartPole-v1 --set policy=CnnPolicy", "--set: policy must be MlpPolicy for CartPole-v1, not 'CnnPolicy'"),
+        ("CartPole-v1 --set policy=MultiInputPolicy", "--set: policy must be MlpPolicy for CartPole-v1"),
+        ("CartPole-v1 --set policy=Linear", "--set: policy must be MlpPolicy for CartPole-v1"),
+        ("CartPole-v1 --set head_arch=[1000000000000]", "--set: the agent cannot be made of these arguments"),
+        ("CartPole-v1 --set policy_kwargs=\"{'optimizer_kwargs': {'capturable': True}}\"", "optimizer_kwargs in"),
+        ("CartPole-v1 --set tau=5", "tau must be a number in [0, 1], not 5"),
+        ("CartPole-v1 --set exploration_final_eps=-5", "exploration_final_eps must be a number in [0, 1]"),
+        ("CartPole-v1 --set stats_window_size=-1", "stats_window_size must be a whole number of at least 1"),
+        ("CartPole-v1 --device meta", "--device must be auto, cpu"),
+        ("CartPole-v1 --n-envs 1000000000", "--n-envs must be less than 10001"),
+        ("CartPole-v1 --threads 4294967296", "--threads must be less than 1025"),
+        ("cliff --algo perq --eval-episodes 100000000000000", "--eval-episodes must be less than 1000001"),
+        (f"cliff --algo perq --set gamma={'-' * 4000}1", "--set: gamma must be a number"),
         ("Pendulum-v1", "ENV must have discrete actions for perdqn"),
         ("no_such_module:env", "importing no_such_module raised ModuleNotFoundError"),
         ("cliff --algo perq --device cpu --out /proc/run", "/proc/run"),
@@ -185,6 +201,19 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_sentence(line: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sentence in refusal(line, capsys)
+
+
+def test_a_folder_of_the_same_name_does_not_hide_an_environment(tmp_path: Path) -> None:
+    (tmp_path / "cliff").mkdir()
+    (tmp_path / "FrozenLake-v1").write_text("S.G")
+    for name in ("cliff", "FrozenLake-v1"):
+        assert train(f"{name} --algo q --episodes 2 --out {name}-run --quiet") == 0
+        assert json.loads((tmp_path / f"{name}-run/config.json").read_text())["environment"] == name
+
+
+def test_what_a_terminal_would_take_for_an_order_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("'\x1b[31mred'") == 2
+    assert "\x1b" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", _HABITS)
@@ -267,6 +296,7 @@ def test_an_environment_that_fails_ends_with_exit_code_1(tmp_path: Path) -> None
         "def robot():\n"
         "    env = make_env('FrozenLake-v1')\n"
         "    env.unwrapped.P = {}\n"
+        "    env.unwrapped.close = lambda: 1 / 0\n"
         "    return env\n"
     )
     line = "broken_robots:robot --algo perq --episodes 4 --out run"

@@ -23,14 +23,25 @@ def test_steps_go_through_as_they_are() -> None:
     assert (named.n_resets, named.n_steps) == (1, 4)
 
 
+TWO = gymnasium.spaces.Discrete(2)
+BOX = gymnasium.spaces.Box(-1.0, 1.0, (2,))
+
+
 class Odd(gymnasium.Env[Any, Any]):
     """Gives what it is told to give."""
 
-    observation_space = gymnasium.spaces.Discrete(2)
     action_space = gymnasium.spaces.Discrete(2)
 
-    def __init__(self, seen: Any = 0, reward: Any = 0.0, error: Exception | None = None, first: Any = 0) -> None:
+    def __init__(
+        self,
+        seen: Any = 0,
+        reward: Any = 0.0,
+        error: Exception | None = None,
+        first: Any = 0,
+        space: Any = TWO,
+    ) -> None:
         self._given = seen, reward, error, first
+        self.observation_space = space
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
@@ -53,8 +64,10 @@ class Odd(gymnasium.Env[Any, Any]):
         (Odd(reward=-math.inf), "it gave -inf as a reward"),
         (Odd(reward="much"), "it gave 'much' as a reward"),
         (Odd(reward=None), "it gave None as a reward"),
-        (Odd(seen=np.array([0.0, np.nan])), "an observation that is NaN"),
-        (Odd(seen={"a": np.zeros(1), "b": (np.float32("inf"),)}), "an observation that is NaN"),
+        (Odd(seen=2), r"it gave 2 as an observation, which must be in 0\.\.1"),
+        (Odd(seen=0.5), "it gave 0.5 as an observation"),
+        (Odd(seen=np.array([0.0, np.nan]), space=BOX), "an observation that is NaN"),
+        (Odd(seen={"a": np.zeros(1), "b": (np.float32("inf"),)}, space=BOX), "an observation that is NaN"),
     ],
 )
 def test_what_goes_wrong_in_a_step_is_named(env: Odd, sentence: str) -> None:
@@ -68,7 +81,13 @@ def test_what_goes_wrong_in_a_reset_is_named() -> None:
     with pytest.raises(EnvironmentFailedError, match="its reset raised OSError: gone"):
         NamedFailures(Odd(first=OSError("gone"))).reset()
     with pytest.raises(EnvironmentFailedError, match="an observation that is NaN"):
-        NamedFailures(Odd(first=math.nan)).reset()
+        NamedFailures(Odd(first=math.nan, space=BOX)).reset()
+
+
+def test_what_goes_wrong_in_closing_matters_to_nobody() -> None:
+    env = Odd()
+    env.close = lambda: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+    NamedFailures(env).close()
 
 
 def test_rewards_of_any_kind_of_number_will_do() -> None:

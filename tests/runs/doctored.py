@@ -49,7 +49,12 @@ def use(run: Path, options: dict[str, Any] | None) -> list[str]:
     def attempt(action: Any) -> None:
         try:
             action()
-        except (ValueError, TypeError, OSError) as error:
+        except (ValueError, OSError) as error:
+            refused.append(" ".join(str(error).split()))
+        except TypeError as error:
+            # One of our own checks says what must be.
+            if " must be " not in str(error):
+                raise
             refused.append(" ".join(str(error).split()))
 
     problem = RunFolder(run).status().problem

@@ -54,10 +54,11 @@ def contents(run: Path) -> dict[str, Any]:
     files = ("metrics.csv", "evaluations.csv", "policy/policy.json", "policy/policy.safetensors")
     arrays = ("checkpoint/tensors.safetensors", "checkpoint/replay.safetensors")
     document = json.loads((run / "checkpoint/state.json").read_text())
-    for episode in document["agent"].get("episodes") or []:
+    agent = document["agent"] or {}
+    for episode in agent.get("episodes") or []:
         del episode["t"]  # SB3's Monitor notes the time
     # Where the process took over: SB3 needs it for the steps per second.
-    document["agent"].get("counters", {}).pop("_num_timesteps_at_start", None)
+    agent.get("counters", {}).pop("_num_timesteps_at_start", None)
     found = {name: (run / name).read_bytes() for name in (*files, *arrays) if (run / name).exists()}
     return {"state": document, **found}
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from holdfast.files import read_rows
-from holdfast.runs.curves import _rolling_mean, learning_curves, mean_interval
+from holdfast.runs.curves import _rolling_mean, learning_curves
+from holdfast.runs.statistics import mean_interval
 from tests.runs.small_runs import NETWORK, TABLE, trained
 
 

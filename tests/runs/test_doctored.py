@@ -108,11 +108,77 @@ def test_linked_folders_are_not_followed(name: str, run: Path, options: dict[str
     assert (tmp_path / "elsewhere").is_dir()
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, ".lock"])
 def test_pipes_are_not_waited_for(name: str, run: Path, options: dict[str, Any]) -> None:
     (run / name).unlink()
     os.mkfifo(run / name)
     assert use(run, options)
+
+
+def test_a_pipe_as_a_file_of_times_is_replaced(run: Path, options: dict[str, Any]) -> None:
+    (run / "timing.csv").unlink()
+    os.mkfifo(run / "timing.csv")
+    assert use(run, options) == []
+    assert (run / "timing.csv").is_file()
+
+
+CONFIGS = {
+    "no end": {"steps": None, "episodes": None},
+    "orders to the terminal": {"label": "\x1b[31mred"},
+    "no text": {"environment": 3},
+    "no such algorithm": {"algo": "sarsa"},
+    "a list": {"set": []},
+    "half a thread": {"threads": 0.5},
+}
+
+
+@pytest.mark.parametrize("change", CONFIGS.values(), ids=CONFIGS)
+def test_damaged_configurations_are_refused(change: dict[str, Any], run: Path, options: dict[str, Any]) -> None:
+    path = run / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    assert any("config.json is damaged" in sentence for sentence in refusals(run, options, "config.json"))
+
+
+def test_a_configuration_that_names_a_pipe_does_not_wait_for_it(run: Path, tmp_path: Path) -> None:
+    from holdfast.cli import main
+
+    os.mkfifo(tmp_path / "pipe.txt")
+    path = run / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "environment": str(tmp_path / "pipe.txt")}))
+    assert main(["train", "--resume", str(run)]) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"k_max": "x"},
+        {"k_max": 10**9},
+        {"net_arch": [100_000, 100_000]},
+        {"net_arch": [1] * 10_000},
+        {"net_arch": 7},
+        {"head_arch": [10**9]},
+        {"activation_fn": ["ReLU"]},
+        {"features_extractor_kwargs": {"features_dim": 10**9}},
+        {"decision_tolerance": "x"},
+        {"another": 1},
+    ],
+    ids=str,
+)
+def test_policies_with_other_arguments_are_refused(change: dict[str, Any], run: Path, kind: str) -> None:
+    if kind == "table":
+        pytest.skip("a table has no layers")
+    path = run / "policy/policy.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, "arguments": {**document["arguments"], **change}}))
+    with pytest.raises(ValueError, match="the saved policy"):
+        load_policy(run)
+
+
+def test_rows_in_a_huge_file_are_not_all_read(run: Path) -> None:
+    with (run / "metrics.csv").open("ab") as file:
+        file.truncate(2**33)
+    # What stands behind the last whole row is torn.
+    assert RunFolder(run).status().status == "finished"
 
 
 @pytest.mark.parametrize("name", ["config.json", "checkpoint/state.json", "policy/policy.json"])

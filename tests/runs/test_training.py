@@ -18,6 +18,7 @@ from holdfast.files import read_rows
 from holdfast.runs import ALGORITHMS, RunFolder, load_policy, train
 from holdfast.runs.config import read_options
 from holdfast.runs.progress import Progress, Silent
+from holdfast.runs.session import Session
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 from tests.runs.kills import contents
 from tests.runs.small_runs import BOTH, NETWORK, TABLE, trained
@@ -222,10 +223,14 @@ def test_without_evaluations_the_last_policy_is_kept(tmp_path: Path) -> None:
     assert load_policy(tmp_path).decide(0).values.shape == (4, 3)
 
 
-def test_without_checkpoints_a_run_begins_anew(tmp_path: Path) -> None:
+def test_without_checkpoints_a_run_is_finished_but_cannot_be_extended(tmp_path: Path) -> None:
     trained(TABLE, tmp_path, checkpoint_every=0.0)
-    assert not (tmp_path / "checkpoint").exists()
-    assert trained(TABLE, tmp_path, checkpoint_every=0.0).status == "finished"
+    assert RunFolder(tmp_path).status().status == "finished"
+    before = contents(tmp_path)
+    assert trained(TABLE, tmp_path, checkpoint_every=0.0).status == "already finished"
+    with pytest.raises(ValueError, match="was trained without checkpoints"):
+        trained(TABLE, tmp_path, checkpoint_every=0.0, episodes=20)
+    assert contents(tmp_path) == before
 
 
 def test_checkpoints_take_no_more_than_their_share(tmp_path: Path) -> None:
@@ -299,6 +304,7 @@ def test_an_environment_that_fails_is_named_with_episode_and_step(
 def test_signals_are_noted_and_the_second_one_stops_at_once() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with stop_on_signals() as stop:
+        stop.is_obeyed_later = True
         assert not stop
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop
@@ -306,6 +312,12 @@ def test_signals_are_noted_and_the_second_one_stops_at_once() -> None:
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_before_a_training_has_begun_a_signal_ends_the_process() -> None:
+    with pytest.raises(SystemExit) as caught, stop_on_signals():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert caught.value.code == 143
 
 
 def test_signals_that_were_switched_off_stay_off() -> None:
@@ -316,3 +328,77 @@ def test_signals_that_were_switched_off_stay_off() -> None:
             assert not stop
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@both
+@pytest.mark.parametrize("number", [0, 1], ids=["first", "last"])
+def test_a_run_that_is_stopped_in_an_evaluation_does_it_when_it_goes_on(
+    options: dict[str, Any], number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lasting = {"episodes": 10} if options is TABLE else {"steps": 60}
+    trained(options, tmp_path / "whole", **lasting)
+    stop = StopRequest()
+    original = Session.evaluate
+
+    def evaluate(session: Session, *arguments: Any) -> Any:
+        if session.n_evaluations == number:
+            stop.signal = signal.SIGTERM
+        return original(session, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Session, "evaluate", evaluate)
+        outcome = train({**options, **lasting}, tmp_path / "stopped", None, stop)
+    assert outcome.status == "stopped"
+    assert RunFolder(tmp_path / "stopped").status().status == "resumable"
+    assert trained(options, tmp_path / "stopped", **lasting).status == "finished"
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("freq", [1, [1, "episode"]])
+def test_evaluations_that_come_too_often_do_not_depend_on_checkpoints(
+    freq: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {**NETWORK, "eval_every": 3, "set": {**NETWORK["set"], "train_freq": freq}}
+    if freq == 1:
+        options["n_envs"] = 8
+    trained(options, tmp_path / "whole")
+
+    class Killed(BaseException):
+        pass
+
+    original = RunFolder.write_checkpoint
+
+    def killed_after_it(folder: RunFolder, *arguments: Any) -> None:
+        original(folder, *arguments)
+        if RunFolder(folder.path).status().steps >= 40:
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "write_checkpoint", killed_after_it)
+        patched.setattr("holdfast.runs.session.SHARE_OF_CHECKPOINTS", 1e9)
+        with pytest.raises(Killed):
+            trained(options, tmp_path / "killed", checkpoint_every=1e-9)
+    trained(options, tmp_path / "killed")
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def test_threads_are_those_of_the_run_while_it_lasts(tmp_path: Path) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    seen = []
+
+    class Watching(Silent):
+        seconds = 0.0
+
+        def show(self, progress: Progress) -> None:
+            seen.append(torch.get_num_threads())
+
+    train({**NETWORK, "threads": 3}, tmp_path, Watching())
+    assert set(seen) == {3}
+    assert torch.get_num_threads() == before
+
+
+def test_an_endless_episode_is_cut_in_evaluations_as_in_training(tmp_path: Path) -> None:
+    trained(TABLE, tmp_path, environment="CliffWalking-v1", algo="q", k_max=None, episodes=5)
+    assert max(read_rows(tmp_path / "evaluations.csv")["length_mean"]) <= 100

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from holdfast import __version__
-from holdfast.cli import plot, runs, solve, train
+from holdfast.cli import doctor, evaluate, plot, runs, solve, train
+from holdfast.cli.values import printable
 
 __all__ = ["main"]
 
-_VERBS = (train, runs, plot, solve)
+_VERBS = (train, evaluate, runs, plot, solve, doctor)
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -55,7 +56,7 @@ def _run(argv: Sequence[str] | None) -> int:
     except (ValueError, TypeError, OSError, MemoryError) as error:
         if os.environ.get("HOLDFAST_DEBUG"):
             raise
-        sys.stderr.write(f"holdfast {arguments.verb}: {_sentence(error)}\n")
+        sys.stderr.write(f"holdfast {arguments.verb}: {printable(_sentence(error))}\n")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")

@@ -60,6 +60,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Draw, write, say where."""
+    from holdfast.cli.values import printable
     from holdfast.core.checks import check_integer
     from holdfast.draw import draw_curves, save_figure
     from holdfast.runs.curves import QUANTITIES, learning_curves
@@ -71,20 +72,16 @@ def run(arguments: argparse.Namespace) -> int:
         if RunFolder(given).is_run:
             paths[given] = None
             continue
-        if not given.is_dir():
-            raise ValueError(
-                f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} is none"
-            )
-        found = find_runs(given)
+        found = find_runs(given) if given.is_dir() else None
         if not found:
+            is_what = "holds none" if given.is_dir() else "is none"
             raise ValueError(
-                f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} holds none"
+                f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} {is_what}"
             )
         for status in found:
-            if status.problem is not None:
-                sys.stderr.write(f"holdfast plot: {status.path} is left out: {status.problem}\n")
-            elif status.episodes == 0:
-                sys.stderr.write(f"holdfast plot: {status.path} is left out: it has no episode yet\n")
+            problem = status.problem or ("" if _has(status.path, arguments.show) else "it has nothing to show yet")
+            if problem:
+                sys.stderr.write(f"holdfast plot: {status.path} is left out: {printable(problem)}\n")
             else:
                 paths[status.path] = None
     if not paths:
@@ -94,3 +91,13 @@ def run(arguments: argparse.Namespace) -> int:
     figure = draw_curves(panels, arguments.over, QUANTITIES[arguments.show].title)
     sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
     return 0
+
+
+def _has(path: Path, quantity: str) -> bool:
+    """Whether a run has something to show."""
+    from holdfast.runs.curves import NothingToShowError, learning_curves
+
+    try:
+        return bool(learning_curves([path], quantity))
+    except NothingToShowError:
+        return False

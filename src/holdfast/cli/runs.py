@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _as_text(found: list[RunStatus], top: Path) -> str:
+    from holdfast.cli.values import printable
+
     header = ("run", "algorithm", "environment", "steps", "return", "status")
     rows = [header]
     for status in found:
@@ -76,7 +78,7 @@ def _as_text(found: list[RunStatus], top: Path) -> str:
         for row in rows
     ]
     lines += [f"{status.path}: {status.problem}" for status in found if status.problem]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(printable, lines)) + "\n"
 
 
 def _as_json(status: RunStatus) -> dict[str, Any]:

@@ -214,8 +214,9 @@ def _whole(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, print."""
+    from holdfast.cli.values import printable
     from holdfast.envs import EnvironmentFailedError
-    from holdfast.runs.config import make_config
+    from holdfast.runs.config import run_name
     from holdfast.runs.progress import pick_reporter
     from holdfast.runs.stopping import stop_on_signals
     from holdfast.runs.training import train
@@ -223,13 +224,13 @@ def run(arguments: argparse.Namespace) -> int:
     with stop_on_signals() as stop:
         options = _options(arguments)
         _allow_code(arguments.environment, options)
-        _prepare_torch(options)
-        path = _run_folder(arguments) or Path("runs", make_config(options).name)
+        _prepare_torch()
+        path = _run_folder(arguments) or Path("runs", run_name(options))
         reporter = pick_reporter(sys.stderr, sys.stdout, arguments.quiet, arguments.json)
         try:
             outcome = train(options, path, reporter, stop)
         except EnvironmentFailedError as error:
-            sys.stderr.write(f"holdfast train: {error} (the last checkpoint is as it was)\n")
+            sys.stderr.write(f"holdfast train: {printable(str(error))}\n")
             return EXIT_ENVIRONMENT_FAILED
         _print_outcome(outcome, arguments)
         if outcome.status != "stopped":
@@ -271,6 +272,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
     """Let modules of the user be imported, but none that only a file names."""
+    from holdfast.cli.code import allow_code
     from holdfast.envs import is_code
 
     name = options.get("environment")
@@ -280,23 +282,13 @@ def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
         raise ValueError(
             f"ENV must be given to run {name}: it is code, and files do not choose the code that is run"
         )
-    if os.getcwd() not in sys.path:  # noqa: PTH109 - as Python puts it there
-        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    allow_code(name)
 
 
-def _prepare_torch(options: dict[str, Any]) -> None:
+def _prepare_torch() -> None:
     """Settings of the whole process, which only a program may change."""
-    from holdfast.core.checks import check_integer
-    from holdfast.runs.algorithms import DEFAULT_ALGORITHM, find_algorithm
-
-    if not find_algorithm(options.get("algo", DEFAULT_ALGORITHM)).is_deep:
-        return
-    threads = check_integer("--threads", options.get("threads", 1))
-    # Threads that wait must not keep a core busy.
+    # Threads that wait must not keep a core busy; to be said before PyTorch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    import torch
-
-    torch.set_num_threads(threads)
 
 
 def _run_folder(arguments: argparse.Namespace) -> Path | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["keyword_arguments"]
+__all__ = ["keyword_arguments", "printable"]
 
 
 def keyword_arguments(option: str, pairs: Sequence[str]) -> dict[str, Any]:
@@ -28,5 +28,10 @@ def keyword_arguments(option: str, pairs: Sequence[str]) -> dict[str, Any]:
 def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal would take for an order."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -4,6 +4,7 @@ from holdfast.draw.cell_layout import CellLayout, draw_map
 from holdfast.draw.curves import Curve, Panel, draw_curves
 from holdfast.draw.grid_policy import draw_policy
 from holdfast.draw.grid_values import draw_value_maps
+from holdfast.draw.holds import draw_hold_histogram, draw_tolerance_sweep
 from holdfast.draw.state_values import draw_state_values
 from holdfast.draw.style import ALGORITHM_COLORS, algorithm_color, look, save_figure
 
@@ -14,9 +15,11 @@ __all__ = [
     "Panel",
     "algorithm_color",
     "draw_curves",
+    "draw_hold_histogram",
     "draw_map",
     "draw_policy",
     "draw_state_values",
+    "draw_tolerance_sweep",
     "draw_value_maps",
     "look",
     "save_figure",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import gymnasium
@@ -42,7 +44,7 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
             observation, info = self.env.reset(seed=seed, **given)
         except Exception as error:
             raise _failure("reset", error) from error
-        _check_observation(observation)
+        self._check_observation(observation)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -58,19 +60,36 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
             is_number = False
         if not is_number:
             raise EnvironmentFailedError(f"it gave {reward!r} as a reward, which must be a finite number")
-        _check_observation(observation)
+        self._check_observation(observation)
         return observation, reward, terminated, truncated, info
+
+    def _check_observation(self, observation: Any) -> None:
+        space = self.observation_space
+        if isinstance(space, gymnasium.spaces.Discrete) and not _is_one_of(space, observation):
+            last = space.start + space.n - 1
+            raise EnvironmentFailedError(
+                f"it gave {observation!r} as an observation, which must be in {space.start}..{last}"
+            )
+        for part in _parts(observation):
+            if isinstance(part, np.ndarray | np.floating | float) and not _is_finite(part):
+                raise EnvironmentFailedError("it gave an observation that is NaN or infinite somewhere")
+
+    def close(self) -> None:
+        """Close; what goes wrong then matters to nobody any more."""
+        with suppress(Exception):
+            self.env.close()
+
+
+def _is_one_of(space: gymnasium.spaces.Discrete, observation: Any) -> bool:
+    try:
+        return bool(0 <= operator.index(observation) - space.start < space.n)
+    except TypeError:
+        return False
 
 
 def _failure(call: str, error: Exception) -> EnvironmentFailedError:
     said = " ".join(str(error).split())
     return EnvironmentFailedError(f"its {call} raised {type(error).__name__}{': ' if said else ''}{said}")
-
-
-def _check_observation(observation: Any) -> None:
-    for part in _parts(observation):
-        if isinstance(part, np.ndarray | np.floating | float) and not _is_finite(part):
-            raise EnvironmentFailedError("it gave an observation that is NaN or infinite somewhere")
 
 
 def _parts(observation: Any) -> Iterator[Any]:

@@ -214,6 +214,8 @@ def _check_start_and_goal(rows: tuple[str, ...]) -> None:
 
 def _read_text(path: Path) -> str:
     try:
+        if path.is_fifo() or path.is_char_device() or path.is_socket():
+            raise ValueError("it is no file")
         with path.open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
     except FileNotFoundError:

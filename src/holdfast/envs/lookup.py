@@ -59,7 +59,7 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
         return _make_grid(Path(name), kwargs)
     if not isinstance(name, str):
         raise TypeError(f"name must be a Gymnasium id, a short name or a map file's path, not {name!r}")
-    short = name.strip().lower().replace("_", "-")
+    short = _short(name)
     if short in SHORT_NAMES:
         return _make(SHORT_NAMES[short], name, kwargs)
     if name in gymnasium.registry:
@@ -69,6 +69,10 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     if is_code(name):
         return _make_from_module(name, kwargs)
     return _make(name, name, kwargs)
+
+
+def _short(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
 
 
 def is_code(name: str) -> bool:
@@ -84,7 +88,7 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
     place, _, wanted = name.partition(":")
     try:
         module = importlib.import_module(place)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Whatever the user's own module raises.
         raise ValueError(
             f"environment {name!r} cannot be made: importing {place} raised {_described(error)}"
@@ -97,7 +101,7 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
         raise ValueError(f"environment {name!r} cannot be made: {place} has no callable {wanted!r}{hint}")
     try:
         env = maker(**kwargs)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, TypeError) and re.search(r"keyword argument|required", str(error)):
             raise TypeError(_argument_error(name, error)) from error
         raise ValueError(f"environment {name!r} cannot be made: {wanted} raised {_described(error)}") from error
@@ -107,7 +111,9 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
 
 
 def is_map_path(name: str) -> bool:
-    """Whether ``name`` is that of a file with a map, rather than of an environment."""
+    """Whether ``name`` is that of a file with a map; environments that are known by that name come first."""
+    if _short(name) in SHORT_NAMES or name in gymnasium.registry:
+        return False
     if name.lower().endswith(_MAP_SUFFIXES):
         return True
     return bool(name) and "\0" not in name and os.path.exists(name)  # noqa: PTH110 (a name too long for a path is no error here)
@@ -165,7 +171,7 @@ def _nearest(wanted: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
 
 
-def _described(error: Exception) -> str:
+def _described(error: BaseException) -> str:
     said = _one_sentence(error)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 

@@ -5,7 +5,7 @@ from holdfast.files.documents import parse_json, plain_file, read_json, replace_
 from holdfast.files.flushing import flush
 from holdfast.files.folders import find_folder, replace_folder, tidy_folder
 from holdfast.files.replacing import replace_file
-from holdfast.files.rows import Rows, read_rows
+from holdfast.files.rows import Rows, read_last_rows, read_rows
 from holdfast.files.states import read_document, read_state, write_state
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "read_arrays",
     "read_document",
     "read_json",
+    "read_last_rows",
     "read_rows",
     "read_state",
     "replace_file",

@@ -13,9 +13,12 @@ from typing import IO
 
 from holdfast.files.documents import plain_file
 
-__all__ = ["Rows", "read_rows"]
+__all__ = ["Rows", "read_last_rows", "read_rows"]
 
 Number = int | float | None
+
+_LARGEST = 2**30
+_LONGEST_LINE = 1024
 
 
 class Rows:
@@ -105,7 +108,32 @@ def read_rows(
     Raises:
         ValueError: It is not such a file.
     """
-    text = plain_file(path).read_bytes()[:length].decode("utf-8", errors="replace")
+    with plain_file(path).open("rb") as file:
+        data = file.read(_LARGEST + 1 if length is None else length)
+    if len(data) > _LARGEST:
+        raise ValueError(f"{path} is too large: rows may have {_LARGEST >> 20} MB")
+    return _columns(data, path, columns)
+
+
+def read_last_rows(path: Path, columns: Sequence[str], n: int) -> dict[str, list[float]]:
+    """The last ``n`` rows of a file of ``Rows``, without reading all the others.
+
+    Raises:
+        ValueError: It is not such a file.
+    """
+    with plain_file(path).open("rb") as file:
+        header = file.readline(_LONGEST_LINE)
+        begin = max(len(header), os.fstat(file.fileno()).st_size - n * _LONGEST_LINE)
+        file.seek(begin)
+        data = file.read(n * _LONGEST_LINE)
+    if begin > len(header):
+        data = data[data.find(b"\n") + 1 :]
+    found = _columns(header + data, path, columns)
+    return {name: values[-n:] for name, values in found.items()}
+
+
+def _columns(data: bytes, path: Path, columns: Sequence[str] | None) -> dict[str, list[float]]:
+    text = data.decode("utf-8", errors="replace")
     lines = text[: text.rfind("\n") + 1].splitlines()
     if not lines:
         raise ValueError(f"{path} is empty")

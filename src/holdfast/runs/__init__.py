@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.runs.algorithms import ALGORITHMS, Algorithm, find_algorithm
     from holdfast.runs.config import RunConfig
-    from holdfast.runs.directory import RunFolder, RunStatus, find_runs
+    from holdfast.runs.directory import RunFolder, RunInUseError, RunStatus, find_runs
     from holdfast.runs.evaluation import Evaluation, evaluate
     from holdfast.runs.policy_files import load_policy
+    from holdfast.runs.progress import Progress, Reporter
+    from holdfast.runs.stopping import StopRequest
     from holdfast.runs.training import Outcome, train
 
 __all__ = [
@@ -19,9 +21,13 @@ __all__ = [
     "Algorithm",
     "Evaluation",
     "Outcome",
+    "Progress",
+    "Reporter",
     "RunConfig",
     "RunFolder",
+    "RunInUseError",
     "RunStatus",
+    "StopRequest",
     "evaluate",
     "find_algorithm",
     "find_runs",
@@ -29,7 +35,7 @@ __all__ = [
     "train",
 ]
 
-_MODULES = ("algorithms", "config", "directory", "evaluation", "policy_files", "training")
+_MODULES = ("algorithms", "config", "directory", "evaluation", "policy_files", "progress", "stopping", "training")
 
 
 def __getattr__(name: str) -> Any:

@@ -30,6 +30,24 @@ class TableActor:
         self._first_state = first_state
         self._first_action = first_action
 
+    @property
+    def acting(self) -> tuple[float | None, float | None]:
+        """Decision tolerance and interrupt margin."""
+        return getattr(self.policy, "decision_tolerance", None), getattr(self.policy, "interrupt_margin", None)
+
+    def acting_with(self, decision_tolerance: float | None, interrupt_margin: float | None) -> TableActor:
+        """The same values, acted upon in another way.
+
+        Raises:
+            ValueError: The policy has no choice, or the margin is less than the tolerance.
+        """
+        from holdfast.tabular import GreedyPolicy
+
+        if not isinstance(self.policy, GreedyPolicy):
+            raise ValueError("decision_tolerance and interrupt_margin must not be given for TempoRL's policy")
+        policy = GreedyPolicy(self.policy.q, decision_tolerance, interrupt_margin)
+        return TableActor(policy, self._first_state, self._first_action)
+
     def decide(self, observation: Any) -> Decision:
         """What to do, for how long, and the values of all options."""
         action, hold, values = self.policy.decide(operator.index(observation) - self._first_state)
@@ -50,6 +68,27 @@ class NetworkActor:
 
     def __init__(self, policy: OptionPolicy) -> None:
         self.policy = policy
+
+    @property
+    def acting(self) -> tuple[float | None, float | None]:
+        """Decision tolerance and interrupt margin."""
+        return self.policy.decision_tolerance, self.policy.interrupt_margin
+
+    def acting_with(self, decision_tolerance: float | None, interrupt_margin: float | None) -> NetworkActor:
+        """The same values, acted upon in another way.
+
+        Raises:
+            ValueError: The margin is less than the tolerance.
+        """
+        import copy
+
+        from holdfast.deep.arguments import check_acting
+
+        policy = copy.deepcopy(self.policy)
+        policy.decision_tolerance, policy.interrupt_margin = check_acting(
+            decision_tolerance or 0.0, interrupt_margin
+        )
+        return NetworkActor(policy)
 
     def decide(self, observation: Any) -> Decision:
         """What to do, for how long, and the values of all options."""

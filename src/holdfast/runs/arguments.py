@@ -16,19 +16,32 @@ from typing import Any
 
 from holdfast.core.schedules import Constant, Exponential, Linear
 
-__all__ = ["Argument", "argument_of", "as_python", "policy_arguments"]
+__all__ = ["Argument", "argument_of", "as_python", "check_train_freq", "policy_arguments"]
 
 _SCHEDULES = {"constant": Constant, "linear": Linear, "exponential": Exponential}
 
 ACTIVATIONS = ("ELU", "GELU", "LeakyReLU", "Mish", "ReLU", "SiLU", "Tanh")
 OPTIMIZERS = ("Adam", "AdamW", "RMSprop", "SGD")
 
+_OPTIMIZER_ARGUMENTS = (
+    "alpha",
+    "amsgrad",
+    "betas",
+    "centered",
+    "dampening",
+    "eps",
+    "fused",
+    "momentum",
+    "nesterov",
+    "weight_decay",
+)
+
 _POLICY_ARGUMENTS = {
     "net_arch": "a list of whole numbers",
     "activation_fn": f"one of {', '.join(ACTIVATIONS)}",
     "optimizer_class": f"one of {', '.join(OPTIMIZERS)}",
-    "optimizer_kwargs": "a mapping",
-    "features_extractor_kwargs": "a mapping",
+    "optimizer_kwargs": f"a mapping with numbers as {', '.join(_OPTIMIZER_ARGUMENTS)}",
+    "features_extractor_kwargs": "a mapping of numbers",
     "normalize_images": "true or false",
 }
 
@@ -114,6 +127,17 @@ def policy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def check_train_freq(value: Any, n_envs: int) -> None:
+    """Say that the frequency of training must be a number of steps, or of steps or episodes with their name."""
+    is_pair = isinstance(value, list) and len(value) == 2 and value[1] in ("step", "episode")
+    number = value[0] if is_pair else value
+    if type(number) is not int or number < 1:
+        allowed = "a whole number of at least 1, or a pair such as [1, 'episode']"
+        raise ValueError(f"--set: train_freq must be {allowed}, not {value!r}")
+    if is_pair and value[1] == "episode" and n_envs > 1:
+        raise ValueError("--set: train_freq must count steps, not episodes, where --n-envs is more than 1")
+
+
 def _fits(name: str, value: Any) -> bool:
     match name:
         case "net_arch":
@@ -124,7 +148,18 @@ def _fits(name: str, value: Any) -> bool:
             return isinstance(value, str) and value in OPTIMIZERS
         case "normalize_images":
             return isinstance(value, bool)
-    return isinstance(value, dict)
+        case "optimizer_kwargs":
+            return isinstance(value, dict) and all(
+                key in _OPTIMIZER_ARGUMENTS and _is_numbers(item) for key, item in value.items()
+            )
+    return isinstance(value, dict) and all(map(_is_numbers, value.values()))
+
+
+def _is_numbers(value: Any) -> bool:
+    """Whether it is a number, true, false, or a list of numbers."""
+    if isinstance(value, list):
+        return all(type(item) in (int, float) for item in value)
+    return type(value) in (bool, int, float)
 
 
 # Kinds ----------------------------------------------------------------------------------------------------------

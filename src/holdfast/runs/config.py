@@ -20,8 +20,9 @@ from holdfast.core.checks import check_integer, check_real
 from holdfast.core.saved import json_copy
 from holdfast.files import plain_file, read_json
 from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
+from holdfast.runs.arguments import check_train_freq
 
-__all__ = ["FORMAT", "OPTIONS", "RunConfig", "make_config", "read_options", "stored_config"]
+__all__ = ["FORMAT", "OPTIONS", "RunConfig", "make_config", "read_options", "run_name", "stored_config"]
 
 FORMAT = 1
 
@@ -52,6 +53,7 @@ DEFAULT_EVALUATIONS = 20
 DEFAULT_CHECKPOINT_SECONDS = 60.0
 
 _MOST = 2**62
+_MOST_OF = {"seed": 2**31, "n_envs": 10_001, "threads": 1025, "eval_episodes": 1_000_001}
 _LARGEST_OPTIONS = 2**20
 
 
@@ -101,11 +103,11 @@ class RunConfig:
         """The largest persistence."""
         return int(self.arguments.get("k_max", self.algorithm.stands_for.get("k_max", 1)))
 
-    @property
-    def name(self) -> str:
-        """A name for the run's folder."""
-        held = f"-k{self.k_max}" if "k_max" in self.arguments else ""
-        return f"{file_name(self.label)}-{self.algo}{held}-s{self.seed}"
+    def is_reached(self, steps: int, episodes: int) -> bool:
+        """Whether a run that has got so far is over."""
+        return (self.steps is not None and steps >= self.steps) or (
+            self.episodes is not None and episodes >= self.episodes
+        )
 
     def options(self) -> dict[str, Any]:
         """The options that come to this, and to nothing else."""
@@ -185,11 +187,10 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         raise ValueError("ENV must be given: a Gymnasium id, a grid's name, a map file or module:callable")
     algorithm = find_algorithm(options.get("algo", DEFAULT_ALGORITHM))
     steps, episodes = (_limit(options, name) for name in ("steps", "episodes"))
-    if steps is None and episodes is None:
-        if stored is not None:
-            steps, episodes = stored.steps, stored.episodes
-        else:
-            steps, episodes = (DEFAULT_STEPS, None) if algorithm.is_deep else (None, DEFAULT_EPISODES)
+    if stored is not None:
+        steps, episodes = steps or stored.steps, episodes or stored.episodes
+    elif steps is None and episodes is None:
+        steps, episodes = (DEFAULT_STEPS, None) if algorithm.is_deep else (None, DEFAULT_EPISODES)
     if algorithm.is_deep and steps is None:
         raise ValueError(f"--steps must be given for {algorithm.name}: its exploration rate falls over steps")
     given = dict(_mapping(options, "set"))
@@ -205,6 +206,8 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     n_envs = _whole(options, "n_envs", 1)
     if n_envs > 1 and not algorithm.is_deep:
         raise ValueError(f"--n-envs must be 1 for {algorithm.name}, which learns in one environment")
+    if algorithm.is_deep:
+        check_train_freq(arguments["train_freq"], n_envs)
     _check_environment(algorithm, environment, env_kwargs, arguments, "policy" in given)
     if algorithm.is_deep and arguments["schedule_steps"] is None:
         kept = None if stored is None else stored.arguments.get("schedule_steps")
@@ -233,6 +236,19 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     )
 
 
+def run_name(options: Mapping[str, Any]) -> str:
+    """A name for the folder of the run that ``options`` describe; whether they will do is not looked at."""
+    from holdfast.envs.lookup import is_map_path
+
+    algorithm = find_algorithm(options.get("algo", DEFAULT_ALGORITHM))
+    environment = str(options.get("environment"))
+    label = options.get("label") or (Path(environment).stem if is_map_path(environment) else environment)
+    given = _mapping(options, "set")
+    k_max = options.get("k_max") or given.get("k_max") or (8 if algorithm.holds else None)
+    held = "" if k_max is None else f"-k{k_max}"
+    return f"{file_name(str(label))}-{algorithm.name}{held}-s{options.get('seed', 0)}"
+
+
 def stored_config(options: Mapping[str, Any], path: Path) -> RunConfig:
     """The run that a file written by ``RunConfig.document`` describes; nothing that it names is made or imported.
 
@@ -245,7 +261,7 @@ def stored_config(options: Mapping[str, Any], path: Path) -> RunConfig:
             raise ValueError(f"{_file_key(missing[0])!r} is missing")
         values = {field.name: options[_file_key(field.name)] for field in fields(RunConfig)}
         for name in ("environment", "label", "device", "algo"):
-            if not isinstance(values[name], str):
+            if not isinstance(values[name], str) or not values[name].isprintable():
                 raise ValueError(f"{name} must be a text, not {values[name]!r}")
         for name in ("env_kwargs", "arguments"):
             if not isinstance(values[name], dict):
@@ -262,6 +278,8 @@ def stored_config(options: Mapping[str, Any], path: Path) -> RunConfig:
             values[name] = _whole(values, name, 1, at_least)
         for name in ("steps", "episodes"):
             values[name] = _limit(values, name)
+        if values["steps"] is None and (values["episodes"] is None or ALGORITHMS[values["algo"]].is_deep):
+            raise ValueError("steps must be given, or episodes for a table")
         values["checkpoint_every"] = check_real("checkpoint_every", values["checkpoint_every"], 0.0)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {str(error)[:300]}") from None
@@ -275,7 +293,7 @@ def _file_key(field: str) -> str:
 def _whole(options: Mapping[str, Any], name: str, default: int, at_least: int = 1) -> int:
     option = f"--{name.replace('_', '-')}"
     number = check_integer(option, options.get(name, default), at_least)
-    most = 2**31 if name == "seed" else _MOST
+    most = _MOST_OF.get(name, _MOST)
     if number >= most:
         raise ValueError(f"{option} must be less than {most}, not {number}")
     return number
@@ -300,7 +318,7 @@ def _environment(name: Any, kwargs: dict[str, Any], label: Any) -> tuple[str, di
 
     if not isinstance(name, str):
         raise ValueError(f"ENV must be a text, not {name!r}")
-    if label is not None and not isinstance(label, str):
+    if label is not None and (not isinstance(label, str) or not label.isprintable()):
         raise ValueError(f"label must be a text, not {label!r}")
     if is_map_path(name):
         return GRID_ID, {**kwargs, "map": str(GridMap.read(Path(name)))}, label or Path(name).stem
@@ -313,9 +331,9 @@ def _check_environment(
     """See whether the algorithm can be trained there, and choose the policy that suits what it sees."""
     from gymnasium import spaces
 
-    from holdfast.envs import make_env
+    from holdfast.envs import NamedFailures, make_env
 
-    env = make_env(name, **kwargs)
+    env = NamedFailures(make_env(name, **kwargs))
     try:
         seen, actions = env.observation_space, env.action_space
     finally:
@@ -342,13 +360,16 @@ def _check_environment(
                 f"ENV must have discrete observations that count from 0 for {algorithm.name}, "
                 f"and those of {name} count from {part.start}"
             )
-    if not policy_is_given:
-        from stable_baselines3.common.preprocessing import is_image_space
+    from stable_baselines3.common.preprocessing import is_image_space
 
-        image = isinstance(seen, spaces.Box) and is_image_space(seen)
-        arguments["policy"] = (
-            "MultiInputPolicy" if isinstance(seen, spaces.Dict) else "CnnPolicy" if image else "MlpPolicy"
-        )
+    is_image = isinstance(seen, spaces.Box) and is_image_space(seen)
+    fitting = ["MultiInputPolicy"] if isinstance(seen, spaces.Dict) else ["MlpPolicy"]
+    if is_image:
+        fitting.insert(0, "CnnPolicy")
+    if not policy_is_given:
+        arguments["policy"] = fitting[0]
+    elif arguments["policy"] not in fitting:
+        raise ValueError(f"--set: policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}")
 
 
 def file_name(text: str) -> str:

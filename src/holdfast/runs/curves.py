@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student_t
 
 from holdfast.draw import Curve, Panel, algorithm_color
 from holdfast.files import read_rows
@@ -17,12 +17,17 @@ from holdfast.runs.algorithms import ALGORITHMS
 from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.session import EVALUATION_COLUMNS, METRIC_COLUMNS
+from holdfast.runs.statistics import mean_interval
 
-__all__ = ["QUANTITIES", "learning_curves", "mean_interval"]
+__all__ = ["QUANTITIES", "NothingToShowError", "learning_curves"]
 
 Floats = NDArray[np.float64]
 
 _POINTS = 200
+
+
+class NothingToShowError(ValueError):
+    """A run has no episode or evaluation yet."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +57,6 @@ QUANTITIES = {
 """By name."""
 
 
-def mean_interval(values: Floats, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
-    """Mean over the first axis, and the ends of Student's interval for it; NaN where one value says nothing.
-
-    Args:
-        values: (n, ...).
-        level: Of confidence.
-    """
-    n = len(values)
-    mean = values.mean(axis=0)
-    if n < 2:
-        unknown = np.full_like(mean, np.nan)
-        return mean, unknown, unknown
-    half = student_t.ppf(0.5 + level / 2.0, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-    return mean, mean - half, mean + half
-
-
 def learning_curves(
     paths: Sequence[Path], quantity: str = "return", over: str = "step", window: int = 20
 ) -> list[Panel]:
@@ -88,9 +77,16 @@ def learning_curves(
     for path in paths:
         config = RunFolder(path).read_config()
         x, y = _trace(RunFolder(path), QUANTITIES[quantity], over, window)
-        setting = json.dumps([config.algo, config.n_envs, config.arguments, config.env_kwargs], sort_keys=True)
-        groups.setdefault(config.label, {}).setdefault(setting, []).append((config, x, y))
+        groups.setdefault(config.label, {}).setdefault(_setting(config), []).append((config, x, y))
     return [Panel(label, _curves(list(settings.values()))) for label, settings in groups.items()]
+
+
+def _setting(config: RunConfig) -> str:
+    """What runs of one curve have in common: everything but seed and length."""
+    arguments = dict(config.arguments)
+    if arguments.get("schedule_steps") == config.steps:
+        arguments.pop("schedule_steps", None)
+    return json.dumps([config.algo, config.n_envs, arguments, config.env_kwargs], sort_keys=True)
 
 
 def _trace(folder: RunFolder, quantity: Quantity, over: str, window: int) -> tuple[Floats, Floats]:
@@ -98,7 +94,7 @@ def _trace(folder: RunFolder, quantity: Quantity, over: str, window: int) -> tup
     columns = EVALUATION_COLUMNS if quantity.of_evaluations else METRIC_COLUMNS
     rows = {name: np.array(values) for name, values in read_rows(path, columns).items()}
     if len(rows[over]) == 0:
-        raise ValueError(f"{path} has nothing to show yet")
+        raise NothingToShowError(f"{path} has nothing to show yet")
     values = quantity.of(rows)
     return rows[over], values if quantity.of_evaluations else _rolling_mean(values, window)
 
@@ -139,14 +135,16 @@ def _labels(configs: list[RunConfig]) -> list[str]:
     labels = []
     for config, name in zip(configs, names, strict=True):
         twins = [other for other, other_name in zip(configs, names, strict=True) if other_name == name]
-        differing = [
-            argument
-            for argument, value in config.arguments.items()
-            if any(twin.arguments.get(argument) != value for twin in twins)
-        ]
-        told = ", ".join(f"{argument}={config.arguments[argument]}" for argument in differing)
+        own = _told(config)
+        differing = [key for key in own if any(_told(twin).get(key) != own[key] for twin in twins)]
+        told = ", ".join(f"{key}={str(own[key])[:20]}" for key in differing)
         labels.append(f"{name}, {told}" if told else name)
     return labels
+
+
+def _told(config: RunConfig) -> dict[str, Any]:
+    """What a label may tell: the arguments of the environment and of the algorithm."""
+    return {**config.env_kwargs, **json.loads(_setting(config))[2]}
 
 
 def _short_name(config: RunConfig) -> str:

@@ -10,7 +10,6 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger, filter_excluded_keys
 from stable_baselines3.common.utils import get_device
 
-from holdfast.core.saved import take_mapping
 from holdfast.deep import make_vec_env
 from holdfast.deep.option_dqn import OptionDQN
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
@@ -33,18 +32,24 @@ def build_agent(config: RunConfig) -> OptionDQN:
 
     _check_device(config.device)
     env = make_vec_env(make, config.n_envs, config.seed)
-    arguments = as_python(config.arguments)
+    arguments = {**as_python(config.arguments), **config.algorithm.stands_for}
     policy = arguments.pop("policy")
-    stands_for = config.algorithm.stands_for
-    agent: OptionDQN = config.algorithm.load()(
-        policy, env, seed=config.seed, device=config.device, **arguments, **stands_for
-    )
+    try:
+        agent: OptionDQN = config.algorithm.load()(
+            policy, env, seed=config.seed, device=config.device, **arguments
+        )
+    except (RuntimeError, AssertionError, AttributeError, LookupError, ArithmeticError) as error:
+        # What PyTorch and SB3 say of arguments that they cannot use; its first line is the sentence.
+        said = " ".join(str(error).split("\n")[0].split())
+        raise ValueError(f"--set: the agent cannot be made of these arguments: {said[:300]}") from error
     return agent
 
 
 def _check_device(name: str) -> None:
     try:
         device = get_device(name)
+        if device.type not in ("cpu", "cuda", "mps", "xpu"):
+            raise RuntimeError
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
         raise ValueError(
@@ -65,6 +70,9 @@ def train_deep(session: Session, saved: Mapping[str, Any] | None) -> None:
         ValueError: The saved state is not one of this run.
     """
     config = session.config
+    threads = torch.get_num_threads()
+    # Sums depend on how many add up: the number of threads is part of the run.
+    torch.set_num_threads(config.threads)
     agent = build_agent(config)
     try:
         if config.checkpoint_every > 0.0:
@@ -90,19 +98,33 @@ def train_deep(session: Session, saved: Mapping[str, Any] | None) -> None:
         except _LastEpisode:
             pass
         session.steps, session.epsilon = agent.num_timesteps, agent.exploration_rate
-        if session.evaluation_is_due(session.steps):
-            session.evaluate(NetworkActor(agent.policy), lambda: network_state(config.algo, agent.policy))
+        _evaluate_if_due(session, agent)
         if session.best is None:
             session.keep_policy(network_state(config.algo, agent.policy))
-        if config.checkpoint_every > 0.0:
-            session.checkpoint(agent.state(), finished=True)
+        _save(session, agent, finished=True)
     finally:
+        torch.set_num_threads(threads)
         if agent.env is not None:
             agent.env.close()
 
 
+def _evaluate_if_due(session: Session, agent: OptionDQN) -> None:
+    if not session.evaluation_is_due(session.steps):
+        return
+    try:
+        algo, policy = session.config.algo, agent.policy
+        session.evaluate(NetworkActor(policy), session.steps, lambda: network_state(algo, policy))
+    except TrainingStopped:
+        _save(session, agent)
+        raise
+
+
+def _save(session: Session, agent: OptionDQN, finished: bool = False) -> None:
+    session.save(agent.state, finished)
+
+
 def _restore(agent: OptionDQN, session: Session, saved: Mapping[str, Any]) -> None:
-    agent.restore(take_mapping({"agent": saved}, "agent"))
+    agent.restore(saved)
     if agent.num_timesteps != session.steps:
         raise ValueError("the checkpoint must have the same number of steps everywhere")
 
@@ -139,20 +161,14 @@ class _Watcher(BaseCallback):
     def _on_rollout_start(self) -> None:
         session, agent = self._session, self.model
         session.steps, session.epsilon = agent.num_timesteps, float(agent.exploration_rate)
-        try:
-            if session.is_over:
-                raise _LastEpisode
-            if session.stop:
-                raise TrainingStopped
-            if session.evaluation_is_due(session.steps):
-                algo = session.config.algo
-                session.evaluate(NetworkActor(agent.policy), lambda: network_state(algo, agent.policy))
-        except TrainingStopped:
-            if session.config.checkpoint_every > 0.0:
-                session.checkpoint(agent.state())
-            raise
+        if session.is_over:
+            raise _LastEpisode
+        if session.stop:
+            _save(session, agent)
+            raise TrainingStopped
+        _evaluate_if_due(session, agent)
         if session.checkpoint_is_due():
-            session.checkpoint(agent.state())
+            _save(session, agent)
         session.report(session.steps, session.epsilon)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,8 +16,9 @@ from typing import Any
 from holdfast.core.saved import take, take_integer, take_mapping
 from holdfast.files import (
     find_folder,
+    flush,
     read_document,
-    read_rows,
+    read_last_rows,
     read_state,
     replace_folder,
     replace_json,
@@ -34,6 +38,7 @@ _CHECKPOINT = "checkpoint"
 _LOCK = ".lock"
 _PLACES: Mapping[str, tuple[str, ...]] = {"tensors.safetensors": (), "replay.safetensors": ("agent", "replay")}
 _RECENT = 20
+_TRIES = 5
 
 
 class RunInUseError(ValueError):
@@ -97,17 +102,21 @@ class RunFolder:
             raise ValueError(f"the run's folder must be a folder, but {self.path} is a file")
         made = [path for path in (self.path, *self.path.parents) if not path.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
+        for path in made:
+            flush(path.parent)
         if not self.is_run and any(not found.name.startswith(".") for found in self.path.iterdir()):
             raise ValueError(f"the run's folder must be empty or hold a run, and {self.path} holds something else")
         return made
 
     def remove(self, made: list[Path]) -> None:
-        """Remove what ``create`` has made, as no run has begun in it."""
-        if made and not self.is_run:
-            (self.path / _LOCK).unlink(missing_ok=True)
-            with suppress(OSError):
-                for path in made:
-                    path.rmdir()
+        """Remove the folders that ``create`` has made, as far as they are empty: no run has begun."""
+        with suppress(OSError):
+            for path in made:
+                path.rmdir()
+
+    def remove_lock(self) -> None:
+        """Remove the lock's file; only for who holds it."""
+        (self.path / _LOCK).unlink(missing_ok=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -116,14 +125,16 @@ class RunFolder:
         Raises:
             RunInUseError: Another process is.
         """
-        handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        handle = _open_lock(self.path / _LOCK, os.O_RDWR | os.O_CREAT)
         try:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(handle)
             except BlockingIOError:
                 owner = os.pread(handle, 20, 0).decode("ascii", errors="replace").strip()
                 who = f"process {owner}" if owner.isdigit() else "another process"
                 raise RunInUseError(f"{self.path} is in use by {who}") from None
+            if not _is_same(handle, self.path / _LOCK):
+                raise RunInUseError(f"{self.path} was removed by another process")
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             yield
@@ -131,10 +142,9 @@ class RunFolder:
             os.close(handle)
 
     def _is_in_use(self) -> bool:
-        try:
-            handle = os.open(self.path / _LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:
+        if not os.path.lexists(self.path / _LOCK):
             return False
+        handle = _open_lock(self.path / _LOCK, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -198,8 +208,8 @@ class RunFolder:
                 if self.read_checkpoint(config.algo) is None:
                     raise ValueError(f"{folder} vanished")
                 run = take_mapping(read_document(folder), "run")
-                finished = take(run, "finished") is True
-                steps = max(steps, take_integer(run, "steps"))
+                steps, episodes = take_integer(run, "steps"), take_integer(run, "episodes")
+                finished = take(run, "finished") is True and config.is_reached(steps, episodes)
         except (ValueError, OSError) as error:
             return RunStatus(self.path, "damaged", config, problem=" ".join(str(error).split()))
         status = "in use" if in_use else "finished" if finished else "resumable"
@@ -208,11 +218,44 @@ class RunFolder:
     def _progress(self) -> tuple[int, int, float | None]:
         if not self.metrics.exists():
             return 0, 0, None
-        rows = read_rows(self.metrics, ("episode", "step", "return"))
+        rows = read_last_rows(self.metrics, ("episode", "step", "return"), _RECENT)
         if not rows["episode"]:
             return 0, 0, None
-        recent = rows["return"][-_RECENT:]
+        recent = rows["return"]
         return int(rows["step"][-1]), int(rows["episode"][-1]), sum(recent) / len(recent)
+
+
+def _open_lock(path: Path, flags: int) -> int:
+    """Open the file that locks a run; it must be one, or there is nothing to open."""
+    try:
+        handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise ValueError(f"{path} is damaged: it must be a plain file") from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ValueError(f"{path} is damaged: it must be a plain file")
+    return handle
+
+
+def _lock(handle: int) -> None:
+    """Take the lock; somebody who only looks whether it is taken has it for a moment."""
+    for _ in range(_TRIES):
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+    return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _is_same(handle: int, path: Path) -> bool:
+    """Whether the open file is still the one under its name."""
+    try:
+        found, named = os.fstat(handle), os.stat(path)  # noqa: PTH116 - beside fstat
+    except FileNotFoundError:
+        return False
+    return (found.st_dev, found.st_ino) == (named.st_dev, named.st_ino)
 
 
 def _checked(state: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from holdfast.core.choice import Decision
 
-__all__ = ["Actor", "Evaluation", "evaluate", "evaluation_seeds"]
+__all__ = ["LONGEST_EPISODE", "Actor", "Evaluation", "Player", "evaluate", "evaluation_seeds"]
 
 LONGEST_EPISODE = 100_000
 """Steps after which an evaluation does not wait for an episode's end any longer."""
 
 
-class Actor(Protocol):
+_LOOK_UP_EVERY = 250
+
+
+class Player(Protocol):
     """Something that decides, and may change its mind; it counts states and actions as the environment does."""
 
     def decide(self, observation: Any) -> Decision:
@@ -27,6 +30,19 @@ class Actor(Protocol):
 
     def interrupts(self, observation: Any, action: int, left: int) -> bool:
         """Whether an action that was to be held for ``left`` more steps is dropped."""
+        ...
+
+
+class Actor(Player, Protocol):
+    """A player whose values can be acted upon in several ways."""
+
+    @property
+    def acting(self) -> tuple[float | None, float | None]:
+        """Decision tolerance and interrupt margin."""
+        ...
+
+    def acting_with(self, decision_tolerance: float | None, interrupt_margin: float | None) -> Actor:
+        """The same values, acted upon in another way."""
         ...
 
 
@@ -55,10 +71,11 @@ def evaluation_seeds(run_seed: int, evaluation: int, episodes: int) -> list[int]
 
 
 def evaluate(
-    actor: Actor,
+    actor: Player,
     env: gymnasium.Env[Any, Any],
     seeds: Sequence[int],
-    between_episodes: Callable[[], None] = lambda: None,
+    longest: int = LONGEST_EPISODE,
+    now_and_then: Callable[[], None] = lambda: None,
 ) -> Evaluation:
     """One episode per reset seed.
 
@@ -66,15 +83,17 @@ def evaluate(
         actor: Who decides.
         env: Where; it is left open.
         seeds: Of the resets.
-        between_episodes: Called before each; may raise to give up.
+        longest: Steps after which an episode is cut.
+        now_and_then: Called every few hundred steps; may raise to give up.
     """
     outcomes, holds = [], [0]
     for seed in seeds:
-        between_episodes()
         observation, _ = env.reset(seed=seed)
         total, steps, decisions, held, left, action = 0.0, 0, 0, 0, 0, 0
         ended = False
-        while not ended and steps < LONGEST_EPISODE:
+        while not ended and steps < longest:
+            if steps % _LOOK_UP_EVERY == 0:
+                now_and_then()
             if left > 0 and actor.interrupts(observation, action, left):
                 _count(holds, held)
                 left = 0
@@ -85,7 +104,7 @@ def evaluate(
             total += float(reward)
             steps, held, left = steps + 1, held + 1, left - 1
             ended = bool(terminated or truncated)
-            if ended or left == 0 or steps == LONGEST_EPISODE:
+            if ended or left == 0 or steps == longest:
                 _count(holds, held)
         outcomes.append((total, steps, decisions))
     returns, lengths, all_decisions = zip(*outcomes, strict=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,15 @@ from holdfast.runs.spaces import space_from, space_state
 if TYPE_CHECKING:
     from holdfast.deep.policies import OptionPolicy
 
-__all__ = ["FOLDER", "load_policy", "network_state", "table_state", "write_policy"]
+__all__ = [
+    "FOLDER",
+    "actor_of",
+    "load_policy",
+    "network_state",
+    "read_policy",
+    "table_state",
+    "write_policy",
+]
 
 FOLDER = "policy"
 FORMAT = 1
@@ -45,7 +55,15 @@ def load_policy(run: str | os.PathLike[str]) -> Actor:
     Raises:
         ValueError: There is none, or it is damaged.
     """
-    path = Path(run)
+    return actor_of(read_policy(Path(run)))
+
+
+def read_policy(path: Path) -> dict[str, Any]:
+    """What ``write_policy`` wrote, in a run's folder or in the policy's own.
+
+    Raises:
+        ValueError: There is none, or it is damaged.
+    """
     folder = path if (path / _DOCUMENT).exists() else find_folder(path / FOLDER)
     if folder is None:
         raise ValueError(f"{path} has no policy yet")
@@ -53,12 +71,21 @@ def load_policy(run: str | os.PathLike[str]) -> Actor:
     found = take_integer(state, "format")
     if found != FORMAT:
         raise ValueError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")
+    return state
+
+
+def actor_of(state: Mapping[str, Any]) -> Actor:
+    """The policy that ``state`` describes.
+
+    Raises:
+        ValueError: It is damaged.
+    """
     kind = take(state, "kind")
     if kind == "table":
         return _table_actor(state)
     if kind == "network":
         return _network_actor(state)
-    raise ValueError(f"{folder} is damaged: a policy must be a table or a network")
+    raise ValueError("the saved policy must be a table or a network")
 
 
 # Tables ---------------------------------------------------------------------------------------------------------
@@ -146,6 +173,7 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     from gymnasium.spaces import Discrete
 
     from holdfast.deep.agent_state import as_array
+    from holdfast.deep.arguments import check_acting
     from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 
     classes = {kind.__name__: kind for kind in (MlpPolicy, CnnPolicy, MultiInputPolicy)}
@@ -163,15 +191,17 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     if set(saved) != known:
         raise ValueError(f"the saved policy must have the arguments {', '.join(sorted(known))}")
     extractor = _extractors().get(str(saved.pop("features_extractor_class")))
-    if extractor is None or saved["activation_fn"] not in ACTIVATIONS:
+    if extractor is None or str(saved["activation_fn"]) not in ACTIVATIONS:
         raise ValueError("the saved policy must have a known activation_fn and features_extractor_class")
     saved["activation_fn"] = getattr(torch.nn, saved["activation_fn"])
     observations, actions = space_from(state, "observation_space"), space_from(state, "action_space")
     if not isinstance(actions, Discrete):
         raise ValueError("the saved policy must have discrete actions")
     weights = take_mapping(state, "weights")
-    _refuse_more_than_there_is(saved, weights)
+    seen = _flat_size(observations) if extractor.__name__ == "FlattenExtractor" else None
+    _refuse_more_than_there_is(saved, weights, seen, int(actions.n))
     try:
+        check_acting(saved["decision_tolerance"], saved["interrupt_margin"])
         policy = kind(observations, actions, lambda _: 0.0, features_extractor_class=extractor, **saved)
     except (TypeError, ValueError, AssertionError, RuntimeError, OverflowError, AttributeError, KeyError) as error:
         raise ValueError(f"the saved policy cannot be built: {' '.join(str(error).split())[:200]}") from None
@@ -188,18 +218,49 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     return NetworkActor(policy)
 
 
-def _refuse_more_than_there_is(arguments: Mapping[str, Any], weights: Mapping[str, Any]) -> None:
-    """Layers can be no larger than the weights that are there for them: nothing else is to be allocated."""
+def _refuse_more_than_there_is(
+    arguments: Mapping[str, Any], weights: Mapping[str, Any], n_features: int | None, n_actions: int
+) -> None:
+    """Layers can be no larger than the weights that are there for them: nothing else is to be allocated.
+
+    Args:
+        arguments: Of the policy.
+        weights: By name.
+        n_features: Numbers that the first layer sees; None behind a convolution.
+        n_actions: Actions.
+    """
     largest = sum(getattr(array, "size", 0) for array in weights.values())
-    layers = arguments["net_arch"], arguments["head_arch"]
-    if not all(isinstance(layer, list) and all(type(units) is int for units in layer) for layer in layers):
+    trunk, head, k_max = arguments["net_arch"], arguments["head_arch"], arguments["k_max"]
+    if not all(isinstance(part, list) and all(type(units) is int for units in part) for part in (trunk, head)):
         raise ValueError("the saved policy must have lists of whole numbers as 'net_arch' and 'head_arch'")
     kwargs = arguments["features_extractor_kwargs"]
     if not isinstance(kwargs, dict) or not all(type(value) in (int, float, bool) for value in kwargs.values()):
         raise ValueError("the saved policy must have numbers as 'features_extractor_kwargs'")
-    for units in (arguments["k_max"], *layers[0], *layers[1], *kwargs.values()):
-        if not 0 <= units <= largest:
-            raise ValueError("the saved policy must have the weights of its layers, and no others")
+    if type(k_max) is not int or k_max < 1 or len(trunk) + len(head) > len(weights):
+        raise ValueError("the saved policy must have the weights of its layers, and no others")
+    # In the heads, every layer is there k_max times.
+    widths = [n_features or 1, *trunk, *(k_max * units for units in head), k_max * n_actions]
+    shared = [1] * (len(trunk) + 1) + [k_max] * len(head)
+    products = [one * other // times for (one, other), times in zip(pairwise(widths), shared, strict=True)]
+    if n_features is None:
+        # A convolution has 64 channels at least before its last layer.
+        products += [64 * value for value in kwargs.values()]
+    if any(units < 1 for units in widths) or any(product > largest for product in products):
+        raise ValueError("the saved policy must have the weights of its layers, and no others")
+
+
+def _flat_size(space: Any) -> int:
+    """Numbers that a network sees of an observation."""
+    from gymnasium import spaces
+
+    match space:
+        case spaces.Discrete():
+            return int(space.n)
+        case spaces.MultiDiscrete():
+            return int(space.nvec.sum())
+        case spaces.Dict():
+            return sum(map(_flat_size, space.spaces.values()))
+    return math.prod(space.shape)
 
 
 def _extractors() -> dict[str, Any]:

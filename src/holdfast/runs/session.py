@@ -14,7 +14,7 @@ from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.files import Rows, read_rows
 from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
-from holdfast.runs.evaluation import Actor, Evaluation, evaluate, evaluation_seeds
+from holdfast.runs.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate, evaluation_seeds
 from holdfast.runs.events import Events
 from holdfast.runs.policy_files import write_policy
 from holdfast.runs.progress import Pace, Progress, Reporter
@@ -66,13 +66,16 @@ class Session:
         self.reporter = reporter
         self.stop = stop
         self.is_resumed = saved is not None
+        self.was_finished = saved is not None and take(saved, "finished") is True
         self.steps = self.episodes = self.n_evaluations = 0
+        self.evaluated_at = 0
+        self.has_started = False
         self.best: float | None = None
         self.epsilon = 1.0
         lengths: dict[str, int | None] = {"metrics": None, "evaluations": None}
         if saved is not None:
-            self.steps, self.episodes, self.n_evaluations = (
-                take_integer(saved, name) for name in ("steps", "episodes", "evaluations")
+            self.steps, self.episodes, self.n_evaluations, self.evaluated_at = (
+                take_integer(saved, name) for name in ("steps", "episodes", "evaluations", "evaluated_at")
             )
             self.best = None if take(saved, "best") is None else take_number(saved, "best")
             self.epsilon = take_number(saved, "epsilon")
@@ -102,6 +105,8 @@ class Session:
 
     def start(self) -> None:
         """Begin to write: the run goes on from here."""
+        self.has_started = True
+        self.stop.is_obeyed_later = True
         stored = self.folder.read_config() if self.folder.is_run else None
         if stored != self.config:
             self.folder.write_config(self.config)
@@ -119,11 +124,6 @@ class Session:
             self.reporter.say(
                 f"going on in {self.folder.path} from step {self.steps:,}, episode {self.episodes:,}"
             )
-
-    @property
-    def has_started(self) -> bool:
-        """Whether anything was written."""
-        return self._events is not None
 
     @property
     def events(self) -> Events:
@@ -152,16 +152,32 @@ class Session:
     @property
     def is_over(self) -> bool:
         """Whether the run has all its steps or episodes."""
-        steps, episodes = self.config.steps, self.config.episodes
-        return (steps is not None and self.steps >= steps) or (episodes is not None and self.episodes >= episodes)
+        return self.config.is_reached(self.steps, self.episodes)
 
     def evaluation_is_due(self, done: int) -> bool:
-        """Whether ``done`` steps or episodes have reached the next evaluation."""
+        """Whether ``done`` steps or episodes have passed a multiple of the interval since the last evaluation."""
         every = self.config.eval_every
-        return every > 0 and done >= (self.n_evaluations + 1) * every
+        return every > 0 and done // every > self.evaluated_at // every
 
-    def evaluate(self, actor: Actor, policy_state: Callable[[], Mapping[str, Any]]) -> Evaluation:
+    def episodes_to_evaluation(self) -> int | None:
+        """Episodes to go, where evaluations are counted in episodes; None without evaluations."""
+        every = self.config.eval_every
+        return (self.evaluated_at // every + 1) * every - self.episodes if every > 0 else None
+
+    def evaluate(
+        self,
+        actor: Actor,
+        done: int,
+        policy_state: Callable[[], Mapping[str, Any]],
+        longest: int = LONGEST_EPISODE,
+    ) -> Evaluation:
         """Let ``actor`` play greedy episodes, write them down, and keep its policy if none was better.
+
+        Args:
+            actor: Who plays.
+            done: Steps or episodes done, as evaluations are counted.
+            policy_state: The policy, to be kept.
+            longest: Steps after which an episode is cut.
 
         Raises:
             TrainingStopped: There is no time for that any more; nothing was written.
@@ -171,12 +187,13 @@ class Session:
             self._env = NamedFailures(make_env(self.config.environment, **self.config.env_kwargs))
         seeds = evaluation_seeds(self.config.seed, self.n_evaluations, self.config.eval_episodes)
         try:
-            found = evaluate(actor, self._env, seeds, self._give_up_if_asked)
+            found = evaluate(actor, self._env, seeds, longest, self._give_up_if_asked)
         except EnvironmentFailedError as error:
             raise EnvironmentFailedError(
                 f"the environment failed in evaluation {self.n_evaluations + 1}, at step {self.steps}: {error}"
             ) from error
         self.n_evaluations += 1
+        self.evaluated_at = done
         returns = found.returns
         mean = float(returns.mean())
         self._evaluations.append(
@@ -207,7 +224,13 @@ class Session:
 
     def keep_policy(self, state: Mapping[str, Any]) -> None:
         """Make a policy the run's best one."""
-        about = {"environment": self.config.label, "step": self.steps, "mean_return": self.best}
+        about = {
+            "environment": self.config.environment,
+            "env_kwargs": self.config.env_kwargs,
+            "label": self.config.label,
+            "step": self.steps,
+            "mean_return": self.best,
+        }
         write_policy(self.folder.path, {**state, "about": about})
 
     def _give_up_if_asked(self) -> None:
@@ -220,19 +243,26 @@ class Session:
         """Whether it is time for the next checkpoint."""
         return self.config.checkpoint_every > 0.0 and time.monotonic() >= self._next_checkpoint
 
-    def checkpoint(self, agent: Mapping[str, Any], finished: bool = False) -> None:
-        """Write a checkpoint.
+    def save(self, agent_state: Callable[[], Mapping[str, Any]], finished: bool = False) -> None:
+        """Write a checkpoint, if the run is to have any; one without the learner says at least that it is over.
 
         Args:
-            agent: The learner's own state.
+            agent_state: The learner's own state.
             finished: Whether the run is over.
         """
+        if self.config.checkpoint_every > 0.0:
+            self._checkpoint(agent_state(), finished)
+        elif finished:
+            self._checkpoint(None, finished)
+
+    def _checkpoint(self, agent: Mapping[str, Any] | None, finished: bool) -> None:
         began = time.monotonic()
         lengths = {"metrics": self._metrics.flush(), "evaluations": self._evaluations.flush()}
         run = {
             "steps": self.steps,
             "episodes": self.episodes,
             "evaluations": self.n_evaluations,
+            "evaluated_at": self.evaluated_at,
             "best": self.best,
             "epsilon": self.epsilon,
             "bytes": lengths,

@@ -21,10 +21,12 @@ class StopRequest:
 
     Attributes:
         signal: Number of the signal that asked; None while nobody did.
+        is_obeyed_later: Whether there is a training that will see to it; else a signal ends the process at once.
     """
 
     def __init__(self) -> None:
         self.signal: int | None = None
+        self.is_obeyed_later = False
 
     def __bool__(self) -> bool:
         return self.signal is not None
@@ -44,6 +46,8 @@ def stop_on_signals() -> Iterator[StopRequest]:
         if request.signal is not None:
             raise KeyboardInterrupt
         request.signal = number
+        if not request.is_obeyed_later:
+            raise SystemExit(request.exit_code)
 
     numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     # What nohup and the like have switched off stays off.

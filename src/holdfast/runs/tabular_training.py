@@ -18,6 +18,7 @@ from holdfast.runs.policy_files import table_state
 from holdfast.runs.session import Session
 from holdfast.runs.stopping import TrainingStopped
 from holdfast.tabular import EpisodeOutcomes, RunState, TabularLearner
+from holdfast.tabular.world import shortest_limit
 
 __all__ = ["train_tabular"]
 
@@ -51,55 +52,74 @@ def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
 
 
 def _train(session: Session, learner: TabularLearner, env: NamedFailures, state: RunState) -> None:
-    config = session.config
     seen, actions = env.observation_space, env.action_space
     assert isinstance(seen, Discrete)
     assert isinstance(actions, Discrete)
     firsts = int(seen.start), int(actions.start)
     piece = 1
-    while not session.is_over:
+    while True:
         if session.stop:
             _save(session, state)
             raise TrainingStopped
-        began = time.monotonic()
-        before, episodes = state, _until_something_happens(session, piece)
-        resets, steps = env.n_resets, env.n_steps
-        try:
-            state, outcomes = learner.advance(env, before, episodes, evaluate=False)
-            within = _episodes_within_the_steps(session, outcomes)
-            if within < episodes:
-                # The same episodes again, without those that are too many.
-                state, outcomes = learner.advance(env, before, within, evaluate=False)
-        except EnvironmentFailedError as error:
-            raise EnvironmentFailedError(
-                f"the environment failed in episode {session.episodes + env.n_resets - resets}, "
-                f"at step {session.steps + env.n_steps - steps}: {error}"
-            ) from error
-        _write_down(session, outcomes, tabulate(learner.epsilon, len(outcomes.steps), before.episode))
-        if session.evaluation_is_due(session.episodes):
-            actor = TableActor(learner.policy_of(state.tables), *firsts)
-            tables = state.tables
-            try:
-                session.evaluate(actor, lambda: table_state(config.algo, config.arguments, tables, *firsts))  # noqa: B023
-            except TrainingStopped:
-                _save(session, state)
-                raise
+        _evaluate_if_due(session, learner, env, state, firsts)
+        if session.is_over:
+            break
         if session.checkpoint_is_due():
             _save(session, state)
+        began = time.monotonic()
+        state = _advance(session, learner, env, state, _until_something_happens(session, piece))
+        piece = _next_piece(piece, time.monotonic() - began)
         session.report(session.steps, session.epsilon)
-        taken = time.monotonic() - began
-        piece = _next_piece(piece, taken)
     if session.best is None:
-        session.keep_policy(table_state(config.algo, config.arguments, state.tables, *firsts))
+        session.keep_policy(_policy_state(session, state, firsts))
     _save(session, state, finished=True)
+
+
+def _advance(
+    session: Session, learner: TabularLearner, env: NamedFailures, before: RunState, episodes: int
+) -> RunState:
+    """Train one piece, and write it down."""
+    resets, steps = env.n_resets, env.n_steps
+    try:
+        state, outcomes = learner.advance(env, before, episodes, evaluate=False)
+        within = _episodes_within_the_steps(session, outcomes)
+        if within < episodes:
+            # The same episodes again, without those that are too many.
+            state, outcomes = learner.advance(env, before, within, evaluate=False)
+    except EnvironmentFailedError as error:
+        raise EnvironmentFailedError(
+            f"the environment failed in episode {session.episodes + env.n_resets - resets}, "
+            f"at step {session.steps + env.n_steps - steps}: {error}"
+        ) from error
+    _write_down(session, outcomes, tabulate(learner.epsilon, len(outcomes.steps), before.episode))
+    return state
+
+
+def _evaluate_if_due(
+    session: Session, learner: TabularLearner, env: NamedFailures, state: RunState, firsts: tuple[int, int]
+) -> None:
+    if not session.evaluation_is_due(session.episodes):
+        return
+    try:
+        actor = TableActor(learner.policy_of(state.tables), *firsts)
+        longest = shortest_limit(env, learner.step_limit)
+        session.evaluate(actor, session.episodes, lambda: _policy_state(session, state, firsts), longest)
+    except TrainingStopped:
+        _save(session, state)
+        raise
+
+
+def _policy_state(session: Session, state: RunState, firsts: tuple[int, int]) -> dict[str, Any]:
+    return table_state(session.config.algo, session.config.arguments, state.tables, *firsts)
 
 
 def _until_something_happens(session: Session, piece: int) -> int:
     """Episodes of the next piece: up to the next evaluation or the end at most."""
     config = session.config
     ends = [session.episodes + piece]
-    if config.eval_every > 0:
-        ends.append((session.n_evaluations + 1) * config.eval_every)
+    to_evaluation = session.episodes_to_evaluation()
+    if to_evaluation is not None:
+        ends.append(session.episodes + to_evaluation)
     if config.episodes is not None:
         ends.append(config.episodes)
     return max(1, min(ends) - session.episodes)
@@ -139,8 +159,7 @@ def _write_down(session: Session, outcomes: EpisodeOutcomes, epsilons: Any) -> N
 
 
 def _save(session: Session, state: RunState, finished: bool = False) -> None:
-    if session.config.checkpoint_every > 0.0:
-        session.checkpoint({"document": state.document(), "arrays": state.arrays()}, finished)
+    session.save(lambda: {"document": state.document(), "arrays": state.arrays()}, finished)
 
 
 def _restored(saved: Mapping[str, Any], fresh: RunState, session: Session) -> RunState:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.saved import take_mapping
+from holdfast.core.saved import take, take_mapping
 from holdfast.runs.config import RunConfig, make_config
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.progress import Reporter, Silent
@@ -87,30 +87,35 @@ def train(
     reporter = Silent() if reporter is None else reporter
     stop = StopRequest() if stop is None else stop
     folder = RunFolder(path)
-    config = open_run(options, folder.path)
     made = folder.create()
     started = False
     try:
         with folder.locked():
-            config = open_run(options, folder.path)  # another process may have made or extended it meanwhile
-            folder.tidy()
-            state = folder.read_checkpoint(config.algo)
-            saved = None if state is None else take_mapping(state, "run")
-            session = Session(folder, config, saved, reporter, stop)
             try:
-                return _train(session, None if state is None else take_mapping(state, "agent"))
+                config = open_run(options, folder.path)
+                folder.tidy()
+                state = folder.read_checkpoint(config.algo)
+                saved = None if state is None else take_mapping(state, "run")
+                session = Session(folder, config, saved, reporter, stop)
+                try:
+                    return _train(session, None if state is None else take(state, "agent"))
+                finally:
+                    started = session.has_started
+                    reporter.close()
+                    session.close()
             finally:
-                started = session.has_started
-                reporter.close()
-                session.close()
+                if made and not started:
+                    folder.remove_lock()
     finally:
         if not started:
             folder.remove(made)
 
 
-def _train(session: Session, agent: Mapping[str, Any] | None) -> Outcome:
-    if session.is_resumed and session.is_over:
+def _train(session: Session, agent: Any) -> Outcome:
+    if session.was_finished and session.is_over:
         return _outcome(session, "already finished")
+    if session.is_resumed and not isinstance(agent, Mapping):
+        raise ValueError(f"{session.folder.path} was trained without checkpoints, and cannot be gone on with")
     try:
         _run(session, agent)
     except TrainingStopped:

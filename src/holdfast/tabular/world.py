@@ -14,7 +14,7 @@ from holdfast.envs import GridWorld, NamedFailures
 from holdfast.mdp import TabularMDP
 from holdfast.tabular.simulator import FlatModel, flat_model
 
-__all__ = ["LOOPS", "Trainable", "World", "find_world"]
+__all__ = ["LOOPS", "Trainable", "World", "find_world", "shortest_limit"]
 
 Trainable: TypeAlias = TabularMDP | gymnasium.Env[Any, Any] | Callable[[int], Any]
 """A model, an environment, or a callable that makes one of them for a seed."""
@@ -82,8 +82,7 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
             f"not {place!r} (gymnasium.make turns a name into an environment)"
         )
     states, actions = _discrete(place, "observation_space"), _discrete(place, "action_space")
-    known = [limit for limit in (own_step_limit(place), step_limit) if limit is not None]
-    limit = min(known, default=DEFAULT_STEP_LIMIT)
+    limit = shortest_limit(place, step_limit)
     firsts = int(states.start), int(actions.start)
     compiled = loop == "compiled" or (loop == "auto" and _is_plain_grid(place))
     if not compiled:
@@ -96,6 +95,12 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
         )
     model = flat_model(TabularMDP.from_gymnasium(place, gamma))
     return World(model.n_states, model.n_actions, limit, model, place, True, made, *firsts)
+
+
+def shortest_limit(env: gymnasium.Env[Any, Any], step_limit: int | None) -> int:
+    """Steps after which a learner with this limit truncates an episode: its own or the environment's, else 100."""
+    known = [limit for limit in (own_step_limit(env), step_limit) if limit is not None]
+    return min(known, default=DEFAULT_STEP_LIMIT)
 
 
 def own_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:

@@ -1,0 +1,248 @@
+"""``holdfast evaluate``: what a policy is worth, how often it decides, and how it looks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.runs import Evaluation
+    from holdfast.runs.showing import Shown, SweepPoint
+
+__all__ = ["add_parser"]
+
+_DESCRIPTION = """\
+Let the best policy of a run play greedy episodes: return with its 95 % interval,
+steps, decisions per episode, and for how long actions were held.
+"""
+_EXAMPLES = """\
+examples:
+  holdfast evaluate runs/MountainCar-v0-perdqn-k16-s0
+  holdfast evaluate RUN --episodes 100 --decision-tolerance 0.5
+  holdfast evaluate RUN --render car.gif --episodes 1
+  holdfast evaluate RUN --sweep-tolerance
+
+The decision tolerance lets the policy hold its best action longer, as long as
+that gives up no more than the tolerance in value; the interrupt margin lets it
+drop what it holds where another option is better by more than the margin.
+"""
+
+_BAR = 32
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "evaluate",
+        help="return, decisions per episode and holds of a run's best policy; films of it",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "policy", metavar="RUN_OR_POLICY", type=Path, help="the folder of a run, or of a policy (RUN/policy)"
+    )
+    parser.add_argument("--episodes", type=int, default=20, metavar="N", help="episodes to play (default: 20)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the episodes (default: 0)")
+    parser.add_argument(
+        "--decision-tolerance",
+        type=float,
+        metavar="D",
+        help="hold longer where that costs at most this in value (default: as trained)",
+    )
+    parser.add_argument(
+        "--interrupt-margin",
+        type=float,
+        metavar="M",
+        help="drop a held action where another option is better by more than this (default: as trained)",
+    )
+    parser.add_argument(
+        "--env", metavar="ENV", help="another environment; one that is code (module:callable) must be named here"
+    )
+    parser.add_argument(
+        "--env-kwargs", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="its arguments"
+    )
+    parser.add_argument(
+        "--render",
+        type=Path,
+        metavar="FILE",
+        help="also film the first episodes, as .gif or .mp4, with the held action and the steps left",
+    )
+    parser.add_argument(
+        "--sweep-tolerance",
+        action="store_true",
+        help="instead, try a range of tolerances: return against decisions per episode",
+    )
+    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where pictures go (default: with none)")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Play, print, draw."""
+    from holdfast.cli.code import allow_code
+    from holdfast.cli.values import keyword_arguments
+    from holdfast.core.checks import check_integer
+    from holdfast.runs.evaluation import evaluation_seeds
+    from holdfast.runs.showing import open_policy
+
+    episodes = check_integer("--episodes", arguments.episodes)
+    seed = check_integer("--seed", arguments.seed, 0)
+    allow_code(arguments.env)
+    kwargs = keyword_arguments("--env-kwargs", arguments.env_kwargs)
+    shown = open_policy(arguments.policy, arguments.env, kwargs)
+    actor = _acting(shown, arguments)
+    seeds = evaluation_seeds(seed, 0, episodes)
+    if arguments.sweep_tolerance:
+        return _sweep(shown, seeds, arguments)
+    from holdfast.runs.evaluation import evaluate
+
+    env = shown.make_env()
+    try:
+        found = evaluate(actor, env, seeds)
+    finally:
+        env.close()
+    written = _pictures(shown, found, arguments)
+    if arguments.render is not None:
+        written.append(_render(shown, actor, seeds, arguments.render))
+    if arguments.json:
+        sys.stdout.write(json.dumps(_as_json(shown, found, written), indent=2) + "\n")
+    else:
+        sys.stdout.write(_as_text(shown, found, written))
+    return 0
+
+
+def _acting(shown: Shown, arguments: argparse.Namespace) -> Any:
+    from holdfast.core.checks import check_real
+
+    tolerance, margin = arguments.decision_tolerance, arguments.interrupt_margin
+    if tolerance is None and margin is None:
+        return shown.actor
+    before = shown.actor.acting
+    return shown.actor.acting_with(
+        before[0] if tolerance is None else check_real("--decision-tolerance", tolerance, 0.0),
+        before[1] if margin is None else check_real("--interrupt-margin", margin, 0.0),
+    )
+
+
+def _pictures(shown: Shown, found: Evaluation, arguments: argparse.Namespace) -> list[Path]:
+    if arguments.out is None:
+        return []
+    from holdfast.draw import draw_hold_histogram, save_figure
+
+    return [save_figure(draw_hold_histogram(found.holds, _title(shown)), arguments.out / "holds.png")]
+
+
+def _render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
+    from holdfast.runs.video import FORMATS, film, write_film
+
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
+    env = shown.make_env(render_mode="rgb_array")
+    try:
+        frames = film(actor, env, seeds[:3])
+        pace = int(env.metadata.get("render_fps") or 30)
+    finally:
+        env.close()
+    return write_film(frames, path, min(max(pace, 2), 50))
+
+
+def _title(shown: Shown) -> str:
+    return f"{shown.label}, {shown.algo}, policy of step {shown.step:,}"
+
+
+def _as_text(shown: Shown, found: Evaluation, written: list[Path]) -> str:
+    import numpy as np
+
+    from holdfast.runs.statistics import mean_interval
+
+    mean, low, high = (float(part[0]) for part in mean_interval(found.returns[:, None]))
+    between = "" if np.isnan(low) else f"   95 % interval [{low:.4g}, {high:.4g}]"
+    n_decisions = int(found.decisions.sum())
+    lines = [
+        f"{_title(shown)}: {len(found.returns)} episodes",
+        "",
+        f"  return     {mean:>9.4g}{between}",
+        f"  steps      {found.lengths.mean():>9.4g}   per episode",
+        f"  decisions  {found.decisions.mean():>9.4g}   per episode, one every "
+        f"{found.lengths.sum() / n_decisions:.3g} steps",
+        "",
+        "  held for   share of decisions",
+    ]
+    largest = found.holds.max()
+    for steps in np.flatnonzero(found.holds):
+        count = int(found.holds[steps])
+        bar = "█" * max(1, round(_BAR * count / largest))
+        lines.append(f"  {steps:>8}   {bar} {count / n_decisions:.1%}")
+    if written:
+        lines += ["", *(f"wrote {path}" for path in written)]
+    return "\n".join(lines) + "\n"
+
+
+def _as_json(shown: Shown, found: Evaluation, written: list[Path]) -> dict[str, Any]:
+    import numpy as np
+
+    from holdfast.runs.statistics import mean_interval
+
+    mean, low, high = (float(part[0]) for part in mean_interval(found.returns[:, None]))
+    return {
+        "environment": shown.label,
+        "algo": shown.algo,
+        "policy_step": shown.step,
+        "episodes": len(found.returns),
+        "return_mean": mean,
+        "return_interval": None if np.isnan(low) else [low, high],
+        "returns": found.returns.tolist(),
+        "lengths": found.lengths.tolist(),
+        "decisions": found.decisions.tolist(),
+        "holds": {str(steps): int(found.holds[steps]) for steps in np.flatnonzero(found.holds)},
+        "files": [str(path) for path in written],
+    }
+
+
+def _sweep(shown: Shown, seeds: list[int], arguments: argparse.Namespace) -> int:
+    from holdfast.runs.showing import sweep_tolerance, sweep_values
+
+    def told(done: int, of: int) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[2K{done} of {of} tolerances" if done < of else "\r\x1b[2K")
+            sys.stderr.flush()
+
+    env = shown.make_env()
+    try:
+        tolerances = sweep_values(shown.actor, env, seeds[0])
+        points = sweep_tolerance(shown.actor, env, seeds, tolerances, told)
+    finally:
+        env.close()
+    told(len(tolerances), len(tolerances))
+    written = [] if arguments.out is None else [_draw_sweep(shown, points, arguments.out)]
+    if arguments.json:
+        document = {"points": [vars(point) for point in points], "files": [str(path) for path in written]}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return 0
+    lines = [f"{_title(shown)}: {len(seeds)} episodes per tolerance", "", "  tolerance  decisions     return"]
+    lines += [
+        f"  {point.tolerance:>9.3g}  {point.decisions:>9.4g}  {point.mean_return:>9.4g}"
+        + ("" if point.low != point.low else f"   [{point.low:.4g}, {point.high:.4g}]")
+        for point in points
+    ]
+    lines += ["", *(f"wrote {path}" for path in written)] if written else []
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _draw_sweep(shown: Shown, points: list[SweepPoint], out: Path) -> Path:
+    from holdfast.draw import draw_tolerance_sweep, save_figure
+
+    figure = draw_tolerance_sweep(
+        [point.tolerance for point in points],
+        [point.decisions for point in points],
+        [point.mean_return for point in points],
+        [point.low for point in points],
+        [point.high for point in points],
+        _title(shown),
+    )
+    return save_figure(figure, out / "tolerance.png")

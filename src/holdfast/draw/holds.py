@@ -1,0 +1,102 @@
+"""How long actions were held, and what deciding less often costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import ArrayLike
+
+from holdfast.draw.style import INK, PALETTE, look
+
+__all__ = ["draw_hold_histogram", "draw_tolerance_sweep"]
+
+
+def draw_hold_histogram(holds: ArrayLike, title: str | None = None) -> Figure:
+    """How often actions were held for how long.
+
+    Args:
+        holds: (h,) how many options were held for 0, 1, 2, ... steps.
+        title: Written above.
+    """
+    counts = np.asarray(holds, dtype=np.float64)
+    if counts.ndim != 1 or counts.sum() <= 0:
+        raise ValueError("holds must be counts of at least one option")
+    steps = np.arange(1, len(counts))
+    share = counts[1:] / counts.sum()
+    with look():
+        figure = Figure(figsize=(4.6, 2.9), layout="constrained")
+        axes = figure.add_subplot()
+        axes.bar(steps, share, color=PALETTE["blue"], width=0.8)
+        mean = float(steps @ share)
+        axes.axvline(mean, color=INK, linewidth=1.0, linestyle="dashed")
+        axes.annotate(
+            f"mean {mean:.3g}",
+            (mean, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, -4),
+            textcoords="offset points",
+            va="top",
+            fontsize=8,
+        )
+        axes.set_xlabel("steps that an action was held for")
+        axes.set_ylabel("share of the decisions")
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.xaxis.set_major_locator(MaxNLocator(12, integer=True, min_n_ticks=1))
+        if title:
+            axes.set_title(title.replace("$", " "))
+    return figure
+
+
+def draw_tolerance_sweep(
+    tolerances: Sequence[float],
+    decisions: ArrayLike,
+    returns: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    title: str | None = None,
+) -> Figure:
+    """Return against decisions per episode, a point per tolerance: what deciding less often costs.
+
+    Args:
+        tolerances: (n,) in order; the first and last are written beside their points.
+        decisions: (n,) mean per episode.
+        returns: (n,) mean.
+        low: (n,) lower ends of the returns' intervals.
+        high: (n,) upper ends.
+        title: Written above.
+    """
+    x, y = np.asarray(decisions, dtype=np.float64), np.asarray(returns, dtype=np.float64)
+    spans = np.abs(np.array([y - np.asarray(low), np.asarray(high) - y], dtype=np.float64))
+    with look():
+        figure = Figure(figsize=(4.8, 3.3), layout="constrained")
+        axes = figure.add_subplot()
+        axes.errorbar(
+            x,
+            y,
+            yerr=np.nan_to_num(spans),
+            color=PALETTE["blue"],
+            marker="o",
+            markersize=4,
+            linewidth=1.0,
+            elinewidth=0.8,
+            capsize=2,
+        )
+        for number in {0, len(tolerances) - 1}:
+            axes.annotate(
+                f"tolerance {tolerances[number]:.3g}",
+                (x[number], y[number]),
+                xytext=(5, 6),
+                textcoords="offset points",
+                fontsize=8,
+            )
+        axes.set_xlabel("decisions per episode")
+        axes.set_ylabel("return")
+        axes.margins(x=0.15, y=0.15)
+        axes.grid(color="#e4e4e1", linewidth=0.6)
+        axes.set_axisbelow(True)
+        if title:
+            axes.set_title(title.replace("$", " "))
+    return figure

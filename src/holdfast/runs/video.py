@@ -1,0 +1,152 @@
+"""A greedy episode as a film: the frames, with what is held and for how much longer drawn below them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.files import replace_file
+from holdfast.runs.evaluation import LONGEST_EPISODE, Player
+
+__all__ = ["FORMATS", "film", "write_film"]
+
+Frame = NDArray[np.uint8]
+
+FORMATS = (".gif", ".mp4")
+
+_SMALLEST_WIDTH = 240
+_BAR = 34
+_INK = (34, 38, 42)
+_PAPER = (247, 247, 244)
+_BLUE = (0, 114, 178)
+_PALE = (196, 214, 228)
+
+
+def film(
+    player: Player, env: gymnasium.Env[Any, Any], seeds: Sequence[int], most_frames: int = 2000
+) -> list[Frame]:
+    """The frames of one episode per seed, each with the held action and the steps that are left of it.
+
+    Args:
+        player: Who decides.
+        env: Made with ``render_mode="rgb_array"``.
+        seeds: Of the resets.
+        most_frames: After these the film ends.
+
+    Raises:
+        ValueError: The environment shows no picture.
+    """
+    frames: list[Frame] = []
+    names = getattr(env.unwrapped, "action_names", None)
+    for seed in seeds:
+        observation, _ = env.reset(seed=seed)
+        steps, left, planned, action, total = 0, 0, 1, 0, 0.0
+        ended = False
+        while not ended and steps < LONGEST_EPISODE and len(frames) < most_frames:
+            if left > 0 and player.interrupts(observation, action, left):
+                left = 0
+            if left == 0:
+                action, planned, _ = player.decide(observation)
+                left = planned
+            name = str(names[action]) if names is not None and 0 <= action < len(names) else f"action {action}"
+            frames.append(_frame(env, name, planned, left, total))
+            observation, reward, terminated, truncated, _ = env.step(action)
+            total += float(reward)
+            steps, left = steps + 1, left - 1
+            ended = bool(terminated or truncated)
+        frames.append(_frame(env, "the end", 1, 0, total))
+    return frames
+
+
+def _frame(env: gymnasium.Env[Any, Any], name: str, planned: int, left: int, total: float) -> Frame:
+    from PIL import Image, ImageDraw, ImageFont
+
+    shown = np.asarray(env.render())
+    if shown.ndim != 3 or shown.shape[2] != 3 or shown.dtype != np.uint8:
+        raise ValueError("--render needs an environment that renders as rgb_array, and this one does not")
+    scale = max(1, -(-_SMALLEST_WIDTH // shown.shape[1]))
+    shown = shown.repeat(scale, axis=0).repeat(scale, axis=1)
+    height, width = shown.shape[:2]
+    # Films want even sides.
+    page = Image.new("RGB", (width + width % 2, height + _BAR + (height + _BAR) % 2), _PAPER)
+    page.paste(Image.fromarray(shown), (0, 0))
+    draw = ImageDraw.Draw(page)
+    font = ImageFont.load_default(12)
+    held = f"{name}, held for {planned}, {left} left" if left > 0 else name
+    draw.text((6, height + 3), held, fill=_INK, font=font)
+    score = f"return {total:.4g}"
+    draw.text((width - 6 - draw.textlength(score, font=font), height + 3), score, fill=_INK, font=font)
+    _draw_steps(draw, 6, height + 20, width - 12, planned, left)
+    return np.asarray(page)
+
+
+def _draw_steps(draw: Any, x: int, y: int, width: int, planned: int, left: int) -> None:
+    """One box per step of the hold: full where it is still to come."""
+    box = min(14.0, width / max(planned, 1))
+    for number in range(planned):
+        begin = x + number * box
+        color = _BLUE if number >= planned - left else _PALE
+        draw.rectangle((begin, y, begin + max(box - 2.0, 1.0), y + 8), fill=color)
+
+
+def write_film(frames: Sequence[Frame], path: Path, frames_per_second: int = 30) -> Path:
+    """Write a film as a whole or not at all; its suffix says the format.
+
+    Raises:
+        ValueError: It is another format, or a package is missing.
+    """
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        raise ValueError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path) as unfinished:
+        if kind == ".gif":
+            _write_gif(frames, unfinished, frames_per_second)
+        else:
+            _write_mp4(frames, unfinished, frames_per_second)
+    return path
+
+
+def _write_gif(frames: Sequence[Frame], path: Path, frames_per_second: int) -> None:
+    from PIL import Image
+
+    first, *others = [Image.fromarray(frame).quantize(64) for frame in frames]
+    first.save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=others,
+        duration=max(20, round(1000 / frames_per_second)),
+        loop=0,
+    )
+
+
+def _write_mp4(frames: Sequence[Frame], path: Path, frames_per_second: int) -> None:
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise ValueError(
+            "--render needs the package imageio-ffmpeg for an .mp4 file (pip install 'holdfast[video]'); "
+            "a .gif file needs nothing"
+        ) from None
+    height, width = frames[0].shape[:2]
+    writer = imageio_ffmpeg.write_frames(
+        str(path),
+        (width, height),
+        fps=frames_per_second,
+        codec="libx264",
+        macro_block_size=2,
+        output_params=["-f", "mp4"],
+        ffmpeg_log_level="error",
+    )
+    writer.send(None)
+    try:
+        for frame in frames:
+            writer.send(np.ascontiguousarray(frame))
+    finally:
+        writer.close()
