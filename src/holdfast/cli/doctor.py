@@ -120,6 +120,6 @@ def _as_text(found: dict[str, Any]) -> str:
     lines += ["", "  optional parts"]
     for extra, version in found["optional"].items():
         package, purpose = _OPTIONAL[extra]
-        state = f"{package} {version}" if version else f"not installed: pip install 'holdfast[{extra}]'"
-        lines.append(f"  {extra:<18} {state} ({purpose})")
+        state = f"{package} {version}" if version else f"pip install 'holdfast[{extra}]'"
+        lines.append(f"  {extra:<8} {purpose + ':':<34} {state}")
     return "\n".join(lines) + "\n"

@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     env = shown.make_env()
     try:
-        found = evaluate(actor, env, seeds)
+        found = evaluate(actor, env, seeds, shown.longest)
     finally:
         env.close()
     written = _pictures(shown, found, arguments)
@@ -213,8 +213,8 @@ def _sweep(shown: Shown, seeds: list[int], arguments: argparse.Namespace) -> int
 
     env = shown.make_env()
     try:
-        tolerances = sweep_values(shown.actor, env, seeds[0])
-        points = sweep_tolerance(shown.actor, env, seeds, tolerances, told)
+        tolerances = sweep_values(shown.actor, env, seeds[0], shown.longest)
+        points = sweep_tolerance(shown.actor, env, seeds, tolerances, shown.longest, told)
     finally:
         env.close()
     told(len(tolerances), len(tolerances))

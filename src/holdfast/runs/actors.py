@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from gymnasium import spaces
+
 from holdfast.core.choice import Decision
 from holdfast.core.clock import is_interrupted
 from holdfast.core.options import Option, persistence_index
@@ -29,6 +31,18 @@ class TableActor:
         self.policy = policy
         self._first_state = first_state
         self._first_action = first_action
+
+    def fits(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> bool:
+        """Whether it can play where these are seen and done."""
+        n_states, n_actions, _ = self.policy.table.shape
+        # A model may have a last state that no environment shows.
+        return (
+            isinstance(observations, spaces.Discrete)
+            and isinstance(actions, spaces.Discrete)
+            and (observations.start, actions.start) == (self._first_state, self._first_action)
+            and observations.n in (n_states, n_states - 1)
+            and actions.n == n_actions
+        )
 
     @property
     def acting(self) -> tuple[float | None, float | None]:
@@ -68,6 +82,16 @@ class NetworkActor:
 
     def __init__(self, policy: OptionPolicy) -> None:
         self.policy = policy
+
+    def fits(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> bool:
+        """Whether it can play where these are seen and done."""
+        from stable_baselines3.common.preprocessing import is_image_space
+        from stable_baselines3.common.vec_env import VecTransposeImage
+
+        own = self.policy.observation_space
+        if observations != own and isinstance(observations, spaces.Box) and is_image_space(observations):
+            observations = VecTransposeImage.transpose_space(observations)
+        return observations == own and actions == self.policy.action_space
 
     @property
     def acting(self) -> tuple[float | None, float | None]:

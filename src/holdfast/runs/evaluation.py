@@ -36,6 +36,10 @@ class Player(Protocol):
 class Actor(Player, Protocol):
     """A player whose values can be acted upon in several ways."""
 
+    def fits(self, observations: gymnasium.Space[Any], actions: gymnasium.Space[Any]) -> bool:
+        """Whether it can play where these are seen and done."""
+        ...
+
     @property
     def acting(self) -> tuple[float | None, float | None]:
         """Decision tolerance and interrupt margin."""

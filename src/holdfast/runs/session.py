@@ -70,6 +70,7 @@ class Session:
         self.steps = self.episodes = self.n_evaluations = 0
         self.evaluated_at = 0
         self.has_started = False
+        self.longest = LONGEST_EPISODE
         self.best: float | None = None
         self.epsilon = 1.0
         lengths: dict[str, int | None] = {"metrics": None, "evaluations": None}
@@ -169,7 +170,6 @@ class Session:
         actor: Actor,
         done: int,
         policy_state: Callable[[], Mapping[str, Any]],
-        longest: int = LONGEST_EPISODE,
     ) -> Evaluation:
         """Let ``actor`` play greedy episodes, write them down, and keep its policy if none was better.
 
@@ -177,7 +177,6 @@ class Session:
             actor: Who plays.
             done: Steps or episodes done, as evaluations are counted.
             policy_state: The policy, to be kept.
-            longest: Steps after which an episode is cut.
 
         Raises:
             TrainingStopped: There is no time for that any more; nothing was written.
@@ -187,7 +186,7 @@ class Session:
             self._env = NamedFailures(make_env(self.config.environment, **self.config.env_kwargs))
         seeds = evaluation_seeds(self.config.seed, self.n_evaluations, self.config.eval_episodes)
         try:
-            found = evaluate(actor, self._env, seeds, longest, self._give_up_if_asked)
+            found = evaluate(actor, self._env, seeds, self.longest, self._give_up_if_asked)
         except EnvironmentFailedError as error:
             raise EnvironmentFailedError(
                 f"the environment failed in evaluation {self.n_evaluations + 1}, at step {self.steps}: {error}"
@@ -230,6 +229,7 @@ class Session:
             "label": self.config.label,
             "step": self.steps,
             "mean_return": self.best,
+            "longest_episode": self.longest,
         }
         write_policy(self.folder.path, {**state, "about": about})
 

@@ -12,9 +12,9 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.saved import take, take_mapping
+from holdfast.core.saved import take, take_integer, take_mapping
 from holdfast.envs import NamedFailures, is_code, make_env
-from holdfast.runs.evaluation import Actor, Evaluation, evaluate
+from holdfast.runs.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate
 from holdfast.runs.policy_files import actor_of, read_policy
 from holdfast.runs.statistics import mean_interval
 
@@ -34,6 +34,7 @@ class Shown:
         label: What it is called in headings.
         algo: Name of the algorithm.
         step: Step of the training that the policy is from.
+        longest: Steps after which the training cut an episode.
     """
 
     actor: Actor
@@ -42,10 +43,22 @@ class Shown:
     label: str
     algo: str
     step: int
+    longest: int = LONGEST_EPISODE
 
     def make_env(self, **kwargs: Any) -> gymnasium.Env[Any, Any]:
-        """The environment, with further arguments."""
-        return NamedFailures(make_env(self.environment, **{**self.env_kwargs, **kwargs}))
+        """The environment, with further arguments.
+
+        Raises:
+            ValueError: The policy cannot play there.
+        """
+        env = NamedFailures(make_env(self.environment, **{**self.env_kwargs, **kwargs}))
+        if not self.actor.fits(env.observation_space, env.action_space):
+            env.close()
+            raise ValueError(
+                "ENV must be like the one of the training: the policy was trained for other observations or "
+                f"actions than those of {self.label}"
+            )
+        return env
 
 
 def open_policy(
@@ -65,6 +78,7 @@ def open_policy(
     actor = actor_of(state)
     about = take_mapping(state, "about")
     named, kwargs, label, step = (take(about, name) for name in ("environment", "env_kwargs", "label", "step"))
+    longest = take_integer(about, "longest_episode", 1)
     if not (isinstance(named, str) and isinstance(kwargs, dict) and isinstance(label, str) and type(step) is int):
         raise ValueError(f"{path} is damaged: it must say where the policy was trained")
     if environment is None and is_code(named):
@@ -73,7 +87,9 @@ def open_policy(
         )
     if environment is not None and environment != named:
         named, kwargs, label = environment, {}, environment
-    return Shown(actor, named, {**kwargs, **(env_kwargs or {})}, label, str(take(state, "algorithm")), step)
+    return Shown(
+        actor, named, {**kwargs, **(env_kwargs or {})}, label, str(take(state, "algorithm")), step, longest
+    )
 
 
 @dataclass(frozen=True)
@@ -87,7 +103,9 @@ class SweepPoint:
     decisions: float
 
 
-def sweep_values(actor: Actor, env: gymnasium.Env[Any, Any], seed: int, n: int = 12) -> list[float]:
+def sweep_values(
+    actor: Actor, env: gymnasium.Env[Any, Any], seed: int, longest: int = LONGEST_EPISODE, n: int = 12
+) -> list[float]:
     """Tolerances worth trying: none, and ``n`` more up to where every option is within the tolerance.
 
     They are quantiles of what holding the best action longer gives up, over the decisions of one episode.
@@ -107,7 +125,7 @@ def sweep_values(actor: Actor, env: gymnasium.Env[Any, Any], seed: int, n: int =
         def interrupts(self, observation: Any, action: int, left: int) -> bool:
             return actor.interrupts(observation, action, left)
 
-    evaluate(Watched(), env, [seed])
+    evaluate(Watched(), env, [seed], longest)
     known = np.concatenate(losses)
     # What is next to nothing differs from nothing by chance.
     known = known[known > 1e-4 * known.max()] if known.max() > 0.0 else known[:0]
@@ -123,13 +141,14 @@ def sweep_tolerance(
     env: gymnasium.Env[Any, Any],
     seeds: Sequence[int],
     tolerances: Sequence[float],
+    longest: int = LONGEST_EPISODE,
     told: Callable[[int, int], None] = lambda done, all_of_them: None,
 ) -> list[SweepPoint]:
     """How a policy does with each of several decision tolerances, on the same episodes."""
     points = []
     for number, tolerance in enumerate(tolerances):
         told(number, len(tolerances))
-        found: Evaluation = evaluate(actor.acting_with(tolerance, None), env, seeds)
+        found: Evaluation = evaluate(actor.acting_with(tolerance, None), env, seeds, longest)
         mean, low, high = mean_interval(found.returns[:, None])
         points.append(
             SweepPoint(tolerance, float(mean[0]), float(low[0]), float(high[0]), float(found.decisions.mean()))

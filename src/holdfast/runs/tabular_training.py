@@ -45,6 +45,7 @@ def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
     try:
         fresh = learner.start(env, config.seed)
         state = fresh if saved is None else _restored(saved, fresh, session)
+        session.longest = shortest_limit(env, learner.step_limit)
         session.start()
         _train(session, learner, env, state)
     finally:
@@ -61,7 +62,7 @@ def _train(session: Session, learner: TabularLearner, env: NamedFailures, state:
         if session.stop:
             _save(session, state)
             raise TrainingStopped
-        _evaluate_if_due(session, learner, env, state, firsts)
+        _evaluate_if_due(session, learner, state, firsts)
         if session.is_over:
             break
         if session.checkpoint_is_due():
@@ -95,15 +96,12 @@ def _advance(
     return state
 
 
-def _evaluate_if_due(
-    session: Session, learner: TabularLearner, env: NamedFailures, state: RunState, firsts: tuple[int, int]
-) -> None:
+def _evaluate_if_due(session: Session, learner: TabularLearner, state: RunState, firsts: tuple[int, int]) -> None:
     if not session.evaluation_is_due(session.episodes):
         return
     try:
         actor = TableActor(learner.policy_of(state.tables), *firsts)
-        longest = shortest_limit(env, learner.step_limit)
-        session.evaluate(actor, session.episodes, lambda: _policy_state(session, state, firsts), longest)
+        session.evaluate(actor, session.episodes, lambda: _policy_state(session, state, firsts))
     except TrainingStopped:
         _save(session, state)
         raise

@@ -1,0 +1,165 @@
+"""``holdfast evaluate``: numbers, pictures, films, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from holdfast.cli import main
+from holdfast.runs import evaluate, load_policy
+from holdfast.runs.evaluation import evaluation_seeds
+from holdfast.runs.showing import open_policy, sweep_tolerance, sweep_values
+from tests.cli.test_main import imported_by
+from tests.runs.small_runs import NETWORK, TABLE, trained
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = tmp_path_factory.mktemp("runs")
+    trained(TABLE, top / "table", episodes=200, k_max=6)
+    trained(NETWORK, top / "network")
+    trained({**TABLE, "algo": "temporl-q"}, top / "temporl")
+    return top
+
+
+def shown_by(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(["evaluate", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["table", "network", "temporl"])
+def test_the_numbers_are_those_of_the_library(kind: str, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(shown_by([str(runs / kind), "--episodes", "4", "--seed", "7", "--json"], capsys))
+    shown = open_policy(runs / kind)
+    expected = evaluate(load_policy(runs / kind), shown.make_env(), evaluation_seeds(7, 0, 4))
+    assert found["returns"] == expected.returns.tolist()
+    assert found["decisions"] == expected.decisions.tolist()
+    assert sum(found["holds"].values()) == sum(found["decisions"])
+    assert sum(int(steps) * count for steps, count in found["holds"].items()) == sum(found["lengths"])
+    low, high = found["return_interval"]
+    assert low <= found["return_mean"] <= high
+
+
+def test_the_table_on_the_screen(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown_by([str(runs / "table"), "--episodes", "3"], capsys).splitlines()
+    assert lines[0].startswith("cliff, perq, policy of step ")
+    assert lines[0].endswith(": 3 episodes")
+    assert [line.split()[0] for line in lines[2:5]] == ["return", "steps", "decisions"]
+    assert lines[6] == "  held for   share of decisions"
+    assert all("█" in line for line in lines[7:])
+    assert max(map(len, lines)) <= 80
+    one = shown_by([str(runs / "table" / "policy"), "--episodes", "1"], capsys)
+    assert "interval" not in one
+
+
+def test_more_tolerance_decides_less_often(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(runs / "network")
+    strict = json.loads(shown_by([run, "--json", "--episodes", "5", "--decision-tolerance", "0"], capsys))
+    loose = json.loads(shown_by([run, "--json", "--episodes", "5", "--decision-tolerance", "1e9"], capsys))
+    # With any loss allowed every action is held as long as it can be.
+    assert set(map(int, loose["holds"])) <= {1, 2, 3}
+    assert np.mean(loose["decisions"]) / np.mean(loose["lengths"]) <= 0.5
+    assert sum(strict["decisions"]) / sum(strict["lengths"]) >= sum(loose["decisions"]) / sum(loose["lengths"])
+
+
+def test_a_margin_of_nothing_drops_what_is_not_the_best(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(runs / "network")
+    plain = json.loads(shown_by([run, "--json", "--episodes", "5"], capsys))
+    fickle = json.loads(shown_by([run, "--json", "--episodes", "5", "--interrupt-margin", "0"], capsys))
+    share = [sum(found["decisions"]) / sum(found["lengths"]) for found in (plain, fickle)]
+    assert share[1] >= share[0]
+
+
+def test_pictures_and_films(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    film = tmp_path / "films" / "cliff.gif"
+    out = shown_by([str(runs / "table"), "--episodes", "2", "-o", str(tmp_path), "--render", str(film)], capsys)
+    assert out.endswith(f"wrote {tmp_path / 'holds.png'}\nwrote {film}\n")
+    assert (tmp_path / "holds.png").read_bytes().startswith(b"\x89PNG")
+    with Image.open(film) as pictures:
+        env = open_policy(runs / "table").make_env()
+        lengths = evaluate(load_policy(runs / "table"), env, evaluation_seeds(0, 0, 2)).lengths
+        assert pictures.n_frames <= lengths.sum() + 2
+        assert pictures.n_frames > 4
+        assert pictures.size[0] >= 240
+
+
+def test_a_sweep_of_tolerances(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(runs / "table"), "--sweep-tolerance", "--episodes", "2"]
+    lines = shown_by([*arguments, "-o", str(tmp_path)], capsys).splitlines()
+    assert lines[2].split() == ["tolerance", "decisions", "return"]
+    assert lines[-1] == f"wrote {tmp_path / 'tolerance.png'}"
+    points = json.loads(shown_by([*arguments, "--json"], capsys))["points"]
+    assert points[0]["tolerance"] == 0.0
+    assert [point["tolerance"] for point in points] == sorted({point["tolerance"] for point in points})
+    assert points[-1]["decisions"] <= points[0]["decisions"]
+
+
+def test_the_largest_tolerance_of_a_sweep_allows_everything(runs: Path) -> None:
+    shown = open_policy(runs / "table")
+    env = shown.make_env()
+    tolerances = sweep_values(shown.actor, env, 0)
+    (last,) = sweep_tolerance(shown.actor, env, [0], tolerances[-1:])
+    found = evaluate(shown.actor.acting_with(tolerances[-1], None), env, [0])
+    assert last.decisions == found.decisions[0]
+
+
+def test_a_table_is_evaluated_without_torch(runs: Path) -> None:
+    modules = imported_by(
+        f"from holdfast.cli import main\nassert main(['evaluate', {str(runs / 'table')!r}]) == 0"
+    )
+    assert "torch" not in modules
+
+
+def test_code_is_run_only_when_it_is_named(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mark = tmp_path / "mark"
+    (tmp_path / "some_robots.py").write_text(
+        f"from pathlib import Path\nPath({str(mark)!r}).touch()\n"
+        "from holdfast.envs import make_env\n"
+        "def robot():\n    return make_env('cliff')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    state = json.loads((runs / "table/policy/policy.json").read_text())
+    state["about"]["environment"] = "some_robots:robot"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/policy.safetensors").write_bytes((runs / "table/policy/policy.safetensors").read_bytes())
+    (tmp_path / "run/policy.json").write_text(json.dumps(state))
+    assert main(["evaluate", str(tmp_path / "run")]) == 2
+    assert "--env must be given to run some_robots:robot" in capsys.readouterr().err
+    assert not mark.exists()
+    assert main(["evaluate", str(tmp_path / "run"), "--env", "some_robots:robot"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere"], "nowhere has no policy yet"),
+        (["table", "--episodes", "0"], "--episodes must be a whole number of at least 1"),
+        (["table", "--seed", "-1"], "--seed must be a whole number of at least 0"),
+        (["table", "--decision-tolerance", "-1"], "--decision-tolerance must be"),
+        (["table", "--decision-tolerance", "2", "--interrupt-margin", "1"], "interrupt_margin must be at least"),
+        (["network", "--decision-tolerance", "2", "--interrupt-margin", "1"], "interrupt_margin must be at least"),
+        (["temporl", "--decision-tolerance", "2"], "must not be given for TempoRL's policy"),
+        (["table", "--render", "film.avi"], "--render must name a file that ends in .gif or .mp4"),
+        (["table", "--env", "MountainCar-v0"], "the policy was trained for other observations"),
+        (["network", "--env", "cliff"], "the policy was trained for other observations"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: list[str],
+    sentence: str,
+    runs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(runs)
+    assert main(["evaluate", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
