@@ -139,7 +139,7 @@ def test_code_is_run_only_when_it_is_named(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "nowhere has no policy yet"),
+        (["nowhere"], "there is no folder 'nowhere'"),
         (["table", "--episodes", "0"], "--episodes must be a whole number of at least 1"),
         (["table", "--seed", "-1"], "--seed must be a whole number of at least 0"),
         (["table", "--decision-tolerance", "-1"], "--decision-tolerance must be"),

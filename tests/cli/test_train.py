@@ -125,6 +125,11 @@ def test_resume_needs_nothing_but_the_folder(capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr()
     assert "going on in run from step" in shown.err
     assert "20 episodes" in shown.out
+    # The command that it began with still means this run.
+    assert train(f"{TABLE} --out run") == 0
+    assert "already finished" in capsys.readouterr().out
+    assert train(f"{TABLE} --quiet") == 0
+    assert train("--resume cliff-perq-k3-s0 --quiet") == 0
     assert "must not be given with --out" in refusal("--resume run --out x", capsys)
     assert "--algo must be that of the run, perq, not q" in refusal("--resume run --algo q", capsys)
     assert "holds a run with seed=0, not 3" in refusal("--resume run --seed 3", capsys)
@@ -183,6 +188,9 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
         ("CartPole-v1 --set tau=5", "tau must be a number in [0, 1], not 5"),
         ("CartPole-v1 --set exploration_final_eps=-5", "exploration_final_eps must be a number in [0, 1]"),
         ("CartPole-v1 --set stats_window_size=-1", "stats_window_size must be a whole number of at least 1"),
+        ("CartPole-v1 --device cuda:99", "--device must be auto, cpu"),
+        ("CartPole-v1 --steps 1k", "invalid whole number value: '1k'"),
+        ("my_env.py:Drift", "is code: give it as module:callable, such as my_env:make"),
         ("CartPole-v1 --device meta", "--device must be auto, cpu"),
         ("CartPole-v1 --n-envs 1000000000", "--n-envs must be less than 10001"),
         ("CartPole-v1 --threads 4294967296", "--threads must be less than 1025"),
@@ -230,6 +238,20 @@ def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None
     assert "unrecognized arguments: --epi 3" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("cliff --kmax 4", "did you mean --k-max?"),
+        ("cliff --episode 200", "did you mean --episodes"),
+        ("cliff --seeds 1", "did you mean --seed?"),
+        ("cliff --alpha 0.2", "arguments of the algorithm are given with --set; see holdfast train --help"),
+        ("cliff perq", "see holdfast train --help"),
+    ],
+)
+def test_unknown_options_get_a_hint(line: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hint in refusal(line, capsys)
+
+
 def test_a_file_with_wrong_options_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "my.toml"
     for text, sentence in {
@@ -265,9 +287,10 @@ def test_signals_leave_a_checkpoint_and_one_line(number: signal.Signals, code: i
     child.send_signal(number)
     _, said = child.communicate(timeout=100)
     assert child.returncode == code
-    assert said.count("\n") == 1
-    assert said.startswith("holdfast train: stopped at step ")
-    assert said.endswith("; holdfast train --resume run goes on from there\n")
+    header, stopped = said.splitlines()
+    assert header == "FrozenLake-v1, perq, K=4, seed 0: 100,000,000 episodes, into run"
+    assert stopped.startswith("holdfast train: stopped at step ")
+    assert stopped.endswith("; holdfast train --resume run goes on from there")
     assert RunFolder(tmp_path / "run").status().status == "resumable"
 
 
@@ -299,7 +322,7 @@ def test_an_environment_that_fails_ends_with_exit_code_1(tmp_path: Path) -> None
         "    env.unwrapped.close = lambda: 1 / 0\n"
         "    return env\n"
     )
-    line = "broken_robots:robot --algo perq --episodes 4 --out run"
+    line = "broken_robots:robot --algo perq --episodes 4 --out run --quiet"
     run = subprocess.run([*PROGRAM, *line.split()], capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert run.stderr.startswith("holdfast train: the environment failed in episode 1, at step 1: its step raised")

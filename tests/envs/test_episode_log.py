@@ -410,7 +410,8 @@ def test_actions_that_one_array_does_not_hold_are_refused(actions):
 
 
 DID_NOT = (
-    "environment 0 did not repeat its episode: its dynamics must depend on the reset seed and the actions alone"
+    "environment 0 did not repeat its episode: its dynamics must depend on the reset seed and the actions alone, "
+    "and its code must not have changed"
 )
 
 

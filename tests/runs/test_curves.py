@@ -72,3 +72,21 @@ def test_a_run_with_nothing_to_show(tmp_path: Path) -> None:
     trained(TABLE, tmp_path, eval_every=0)
     with pytest.raises(ValueError, match="has nothing to show yet"):
         learning_curves([tmp_path], "evaluation")
+
+
+def test_the_same_seed_counts_once(tmp_path: Path) -> None:
+    trained(TABLE, tmp_path / "one")
+    trained(TABLE, tmp_path / "copy")
+    trained(TABLE, tmp_path / "longer", episodes=20)
+    trained(TABLE, tmp_path / "other", seed=9, episodes=20)
+    (panel,) = learning_curves(sorted(tmp_path.iterdir()), over="episode")
+    (curve,) = panel.curves
+    assert curve.label == "PerQ-learning, K=3 (2 seeds)"
+    assert curve.x[-1] == 20
+
+
+def test_environments_with_other_arguments_are_other_panels(tmp_path: Path) -> None:
+    trained(TABLE, tmp_path / "plain")
+    trained(TABLE, tmp_path / "slip", env_kwargs={"slip": 0.1})
+    titles = [panel.title for panel in learning_curves([tmp_path / "plain", tmp_path / "slip"])]
+    assert titles == ["cliff", "cliff, slip=0.1"]

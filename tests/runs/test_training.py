@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,7 @@ def test_a_longer_network_run_keeps_the_schedules_it_had(tmp_path: Path) -> None
         ({"k_max": 2}, "holds a run with k_max=3, not 2"),
         ({"set": {"alpha": 0.5}}, "holds a run with alpha=0.1, not 0.5"),
         ({"environment": "bridge"}, "holds a run with environment='cliff', not 'bridge'"),
-        ({"episodes": 11}, "--episodes must be at least 12"),
+        ({"env_kwargs": {"slip": 0.1}}, "holds a run with no slip"),
     ],
 )
 def test_another_run_in_the_same_folder_is_refused(change: dict[str, Any], sentence: str, tmp_path: Path) -> None:
@@ -169,6 +170,37 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds something else"):
         trained(TABLE, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_fewer_episodes_change_nothing(tmp_path: Path) -> None:
+    trained(TABLE, tmp_path)
+    assert trained(TABLE, tmp_path, episodes=5).status == "already finished"
+    assert RunFolder(tmp_path).status().episodes == 12
+
+
+def test_options_that_there_are_not_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must not have 'epsodes'; did you mean episodes"):
+        train({**TABLE, "epsodes": 3}, tmp_path / "run")
+    with pytest.raises(ValueError, match="must not have 'alpha'"):
+        train({**TABLE, "alpha": 3}, tmp_path / "run")
+    options = dict(TABLE, env=TABLE["environment"])
+    del options["environment"]
+    assert train(options, tmp_path / "run").status == "finished"
+
+
+def test_a_run_without_its_checkpoint_begins_anew_and_says_so(tmp_path: Path) -> None:
+    said = []
+
+    class Saying(Silent):
+        def say(self, sentence: str) -> None:
+            said.append(sentence)
+
+    trained(TABLE, tmp_path)
+    before = contents(tmp_path)
+    shutil.rmtree(tmp_path / "checkpoint")
+    train(TABLE, tmp_path, Saying())
+    assert "beginning anew" in said[0]
+    assert contents(tmp_path) == before
 
 
 def test_a_locked_run_is_refused(tmp_path: Path) -> None:

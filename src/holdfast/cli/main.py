@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -43,9 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     parser = _build_parser()
     try:
-        arguments = parser.parse_args(argv)
+        arguments, unknown = parser.parse_known_args(argv)
     except SystemExit as stop:
         return int(stop.code or 0)
+    if unknown:
+        verb = f"holdfast {arguments.verb}" if arguments.verb else "holdfast"
+        hint = _hint(parser, arguments.verb, unknown)
+        sys.stderr.write(printable(f"{verb}: unrecognized arguments: {' '.join(unknown)} ({hint})") + "\n")
+        return EXIT_BAD_INPUT
     if arguments.verb is None:
         parser.print_help()
         return 0
@@ -61,6 +67,23 @@ def _run(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")
         return EXIT_INTERRUPTED
+
+
+def _hint(parser: argparse.ArgumentParser, verb: str | None, unknown: Sequence[str]) -> str:
+    """What may have been meant by options that there are not."""
+    verbs = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    known = [
+        option
+        for action in (verbs.choices[verb]._actions if verb else [])
+        if action.help is not argparse.SUPPRESS
+        for option in action.option_strings
+    ]
+    for given in unknown:
+        nearest = difflib.get_close_matches(given.partition("=")[0], known, n=1, cutoff=0.75)
+        if given.startswith("-") and nearest:
+            return f"did you mean {nearest[0]}?"
+    help_page = f"see holdfast {verb} --help" if verb else "see holdfast --help"
+    return f"arguments of the algorithm are given with --set; {help_page}" if verb == "train" else help_page
 
 
 def _sentence(error: Exception) -> str:

@@ -212,10 +212,13 @@ def _whole(text: str) -> int:
         return int(number)
 
 
+_whole.__name__ = "whole number"  # what argparse calls it
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Train, print."""
     from holdfast.cli.values import printable
-    from holdfast.envs import EnvironmentFailedError
+    from holdfast.envs import EnvironmentFailedError, is_code
     from holdfast.runs.config import run_name
     from holdfast.runs.progress import pick_reporter
     from holdfast.runs.stopping import stop_on_signals
@@ -230,13 +233,16 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             outcome = train(options, path, reporter, stop)
         except EnvironmentFailedError as error:
+            if os.environ.get("HOLDFAST_DEBUG"):
+                raise
             sys.stderr.write(f"holdfast train: {printable(str(error))}\n")
             return EXIT_ENVIRONMENT_FAILED
         _print_outcome(outcome, arguments)
         if outcome.status != "stopped":
             return 0
         kept = _is_kept(options)
-        how = f"holdfast train --resume {path} goes on from there" if kept else "nothing was saved"
+        code = f"{options['environment']} " if is_code(str(options["environment"])) else ""
+        how = f"holdfast train {code}--resume {path} goes on from there" if kept else "nothing was saved"
         sys.stderr.write(f"holdfast train: stopped at step {outcome.steps:,}; {how}\n")
         return stop.exit_code
 
@@ -249,6 +255,8 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
     options: dict[str, Any] = {}
     if arguments.resume is not None:
+        if not RunFolder(arguments.resume).is_run and RunFolder(Path("runs") / arguments.resume).is_run:
+            arguments.resume = Path("runs") / arguments.resume
         folder = RunFolder(arguments.resume)
         if arguments.out is not None or arguments.name is not None:
             raise ValueError("--resume must not be given with --out or --name: it names the run's folder")

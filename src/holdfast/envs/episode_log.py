@@ -189,7 +189,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         if not repeated:
             return (
                 f"environment {self.index} did not repeat its episode: its dynamics must depend on the reset seed "
-                "and the actions alone"
+                "and the actions alone, and its code must not have changed"
             )
         self._run_seed, self._episode = int(state["run_seed"]), int(state["episode"])
         try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -43,6 +45,7 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
         try:
             observation, info = self.env.reset(seed=seed, **given)
         except Exception as error:
+            # The error itself comes along, for who wants to see where it was.
             raise _failure("reset", error) from error
         self._check_observation(observation)
         return observation, info
@@ -70,6 +73,10 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
             raise EnvironmentFailedError(
                 f"it gave {observation!r} as an observation, which must be in {space.start}..{last}"
             )
+        if isinstance(space, gymnasium.spaces.Box) and np.shape(observation) != space.shape:
+            raise EnvironmentFailedError(
+                f"it gave an observation of shape {np.shape(observation)}, which must have {space.shape}"
+            )
         for part in _parts(observation):
             if isinstance(part, np.ndarray | np.floating | float) and not _is_finite(part):
                 raise EnvironmentFailedError("it gave an observation that is NaN or infinite somewhere")
@@ -89,7 +96,11 @@ def _is_one_of(space: gymnasium.spaces.Discrete, observation: Any) -> bool:
 
 def _failure(call: str, error: Exception) -> EnvironmentFailedError:
     said = " ".join(str(error).split())
-    return EnvironmentFailedError(f"its {call} raised {type(error).__name__}{': ' if said else ''}{said}")
+    frames = traceback.extract_tb(error.__traceback__)
+    # The last place is in here where what was returned cannot be taken apart.
+    where = frames[-1]
+    place = "" if where.filename == __file__ else f" ({Path(where.filename).name}, line {where.lineno})"
+    return EnvironmentFailedError(f"its {call} raised {type(error).__name__}{': ' if said else ''}{said}{place}")
 
 
 def _parts(observation: Any) -> Iterator[Any]:

@@ -64,6 +64,9 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
         return _make(SHORT_NAMES[short], name, kwargs)
     if name in gymnasium.registry:
         return _make(name, name, kwargs)
+    if re.search(r"\.py(:|$)", name):
+        module = Path(name.split(".py")[0]).name
+        raise ValueError(f"environment {name!r} is code: give it as module:callable, such as {module}:make")
     if is_map_path(name):
         return _make_grid(Path(name), kwargs)
     if is_code(name):
@@ -112,7 +115,7 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
 
 def is_map_path(name: str) -> bool:
     """Whether ``name`` is that of a file with a map; environments that are known by that name come first."""
-    if _short(name) in SHORT_NAMES or name in gymnasium.registry:
+    if _short(name) in SHORT_NAMES or name in gymnasium.registry or name.endswith(".py"):
         return False
     if name.lower().endswith(_MAP_SUFFIXES):
         return True

@@ -63,6 +63,7 @@ class Rows:
             self.path.unlink(missing_ok=True)
             self._file = self.path.open("xb")
             self._file.write(self._header)
+            self._file.flush()
         else:
             os.truncate(self.path, self._length)
             self._file = self.path.open("ab")

@@ -127,8 +127,10 @@ class RunConfig:
             one, two = getattr(self, field.name), getattr(other, field.name)
             if field.name in ("arguments", "env_kwargs"):
                 for name in (*one, *two):
-                    if one.get(name) != two.get(name):
-                        return f"{name}={one.get(name)!r}, not {two.get(name)!r}"
+                    if name not in one or name not in two:
+                        return f"{name}={one[name]!r}, not without" if name in one else f"no {name}"
+                    if one[name] != two[name]:
+                        return f"{name}={one[name]!r}, not {two[name]!r}"
             elif one != two:
                 return f"{field.name}={one!r}, not {two!r}"
         return None
@@ -183,12 +185,18 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         ValueError: An option is missing or will not do, in one sentence.
         TypeError: Likewise.
     """
+    options = {_option_name(name): value for name, value in options.items()}
+    for name in options:
+        if name not in OPTIONS:
+            hint = nearest_names(name, OPTIONS) or f"they may be {', '.join(OPTIONS)}"
+            raise ValueError(f"options must not have {name!r}; {hint}")
     if not options.get("environment"):
         raise ValueError("ENV must be given: a Gymnasium id, a grid's name, a map file or module:callable")
     algorithm = find_algorithm(options.get("algo", DEFAULT_ALGORITHM))
     steps, episodes = (_limit(options, name) for name in ("steps", "episodes"))
     if stored is not None:
-        steps, episodes = steps or stored.steps, episodes or stored.episodes
+        # The command that a run began with goes on with it, however far it was extended since.
+        steps, episodes = _larger(steps, stored.steps), _larger(episodes, stored.episodes)
     elif steps is None and episodes is None:
         steps, episodes = (DEFAULT_STEPS, None) if algorithm.is_deep else (None, DEFAULT_EPISODES)
     if algorithm.is_deep and steps is None:
@@ -213,7 +221,9 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         kept = None if stored is None else stored.arguments.get("schedule_steps")
         arguments["schedule_steps"] = steps if kept is None else kept
     length = (steps if algorithm.is_deep else episodes) or DEFAULT_EPISODES
-    eval_every = max(1, length // DEFAULT_EVALUATIONS) if stored is None else stored.eval_every
+    # Not so often that a short run does little else.
+    least = 1000 if algorithm.is_deep else 10
+    eval_every = min(length, max(least, length // DEFAULT_EVALUATIONS)) if stored is None else stored.eval_every
     interval = options.get("checkpoint_every", DEFAULT_CHECKPOINT_SECONDS)
     device = options.get("device", "auto")
     if not isinstance(device, str):
@@ -301,6 +311,10 @@ def _whole(options: Mapping[str, Any], name: str, default: int, at_least: int = 
 
 def _limit(options: Mapping[str, Any], name: str) -> int | None:
     return None if options.get(name) is None else _whole(options, name, 1)
+
+
+def _larger(given: int | None, stored: int | None) -> int | None:
+    return max((limit for limit in (given, stored) if limit is not None), default=None)
 
 
 def _mapping(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -22,6 +22,8 @@ from holdfast.runs.statistics import mean_interval
 __all__ = ["QUANTITIES", "NothingToShowError", "learning_curves"]
 
 Floats = NDArray[np.float64]
+Run = tuple[RunConfig, Floats, Floats]
+"""What is known of a run: where, and what."""
 
 _POINTS = 200
 
@@ -60,9 +62,10 @@ QUANTITIES = {
 def learning_curves(
     paths: Sequence[Path], quantity: str = "return", over: str = "step", window: int = 20
 ) -> list[Panel]:
-    """One panel per environment, in it one curve per setting.
+    """One panel per environment and its arguments, in it one curve per setting.
 
-    Runs that differ in nothing but their seed and length make up one curve, as far as all of them go.
+    Runs that differ in nothing but their seed and length make up one curve, as far as all of them go; of two with
+    the same seed the longer one counts.
 
     Args:
         paths: Folders of runs.
@@ -73,12 +76,27 @@ def learning_curves(
     Raises:
         ValueError: A run is damaged or has nothing to show yet.
     """
-    groups: dict[str, dict[str, list[tuple[RunConfig, Floats, Floats]]]] = {}
+    groups: dict[str, dict[str, dict[int, Run]]] = {}
+    titles = {}
     for path in paths:
         config = RunFolder(path).read_config()
         x, y = _trace(RunFolder(path), QUANTITIES[quantity], over, window)
-        groups.setdefault(config.label, {}).setdefault(_setting(config), []).append((config, x, y))
-    return [Panel(label, _curves(list(settings.values()))) for label, settings in groups.items()]
+        place = json.dumps([config.label, config.env_kwargs], sort_keys=True)
+        titles[place] = _title(config)
+        of_setting = groups.setdefault(place, {}).setdefault(_setting(config), {})
+        # The same seed is the same run: of two, the longer one says more.
+        if config.seed not in of_setting or x[-1] > of_setting[config.seed][1][-1]:
+            of_setting[config.seed] = (config, x, y)
+    return [
+        Panel(titles[place], _curves([list(runs.values()) for runs in settings.values()]))
+        for place, settings in groups.items()
+    ]
+
+
+def _title(config: RunConfig) -> str:
+    """The environment, with its arguments; a map would be too long."""
+    told = ", ".join(f"{name}={value}" for name, value in config.env_kwargs.items() if name != "map")
+    return f"{config.label}, {told}" if told else config.label
 
 
 def _setting(config: RunConfig) -> str:
@@ -107,7 +125,7 @@ def _rolling_mean(values: Floats, window: int) -> Floats:
     return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
 
 
-def _curves(settings: list[list[tuple[RunConfig, Floats, Floats]]]) -> list[Curve]:
+def _curves(settings: list[list[Run]]) -> list[Curve]:
     found = []
     dashes: dict[str, int] = {}
     labels = _labels([runs[0][0] for runs in settings])
@@ -143,8 +161,8 @@ def _labels(configs: list[RunConfig]) -> list[str]:
 
 
 def _told(config: RunConfig) -> dict[str, Any]:
-    """What a label may tell: the arguments of the environment and of the algorithm."""
-    return {**config.env_kwargs, **json.loads(_setting(config))[2]}
+    """What a label may tell: the arguments of the algorithm."""
+    return dict(json.loads(_setting(config))[2])
 
 
 def _short_name(config: RunConfig) -> str:

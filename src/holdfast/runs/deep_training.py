@@ -18,7 +18,7 @@ from holdfast.runs.arguments import as_python
 from holdfast.runs.config import RunConfig
 from holdfast.runs.events import Events
 from holdfast.runs.policy_files import network_state
-from holdfast.runs.session import Session
+from holdfast.runs.session import EvaluationFailedError, Session
 from holdfast.runs.stopping import TrainingStopped
 
 __all__ = ["build_agent", "train_deep"]
@@ -47,7 +47,8 @@ def build_agent(config: RunConfig) -> OptionDQN:
 
 def _check_device(name: str) -> None:
     try:
-        device = get_device(name)
+        # SB3 would take the processor where there is no such device.
+        device = get_device(name) if name == "auto" else torch.device(name)
         if device.type not in ("cpu", "cuda", "mps", "xpu"):
             raise RuntimeError
         torch.zeros(1, device=device)
@@ -90,6 +91,8 @@ def train_deep(session: Session, saved: Mapping[str, Any] | None) -> None:
                     _Watcher(session),
                     reset_num_timesteps=saved is None,
                 )
+        except EvaluationFailedError:
+            raise
         except EnvironmentFailedError as error:
             raise EnvironmentFailedError(
                 f"the environment failed in episode {session.episodes + 1}, "

@@ -42,6 +42,10 @@ SHARE_OF_CHECKPOINTS = 0.04
 """Part of the time that checkpoints may take, however short their interval."""
 
 
+class EvaluationFailedError(EnvironmentFailedError):
+    """The environment failed in an evaluation, which the message says."""
+
+
 class Session:
     """One process's part of a run; nothing is written before ``start``.
 
@@ -108,6 +112,7 @@ class Session:
         """Begin to write: the run goes on from here."""
         self.has_started = True
         self.stop.is_obeyed_later = True
+        self._announce()
         stored = self.folder.read_config() if self.folder.is_run else None
         if stored != self.config:
             self.folder.write_config(self.config)
@@ -121,10 +126,19 @@ class Session:
         # A line that changes is there at once; lines that stay wait until there is something to say.
         self._next_report = now + (self.reporter.seconds if self.reporter.seconds > 1.0 else 0.0)
         self._plan_checkpoint(0.0)
+
+    def _announce(self) -> None:
+        """Say what is done, and where."""
+        config = self.config
+        limits = {"steps": config.steps, "episodes": config.episodes}
+        lasting = " or ".join(f"{number:,} {name}" for name, number in limits.items() if number is not None)
+        where = f"into {self.folder.path}"
         if self.is_resumed:
-            self.reporter.say(
-                f"going on in {self.folder.path} from step {self.steps:,}, episode {self.episodes:,}"
-            )
+            where = f"going on in {self.folder.path} from step {self.steps:,}, episode {self.episodes:,}"
+        elif self.folder.metrics.exists():
+            where = f"beginning anew in {self.folder.path}, which has no checkpoint"
+        held = f", K={config.k_max}" if "k_max" in config.arguments else ""
+        self.reporter.say(f"{config.label}, {config.algo}{held}, seed {config.seed}: {lasting}, {where}")
 
     @property
     def events(self) -> Events:
@@ -188,7 +202,7 @@ class Session:
         try:
             found = evaluate(actor, self._env, seeds, self.longest, self._give_up_if_asked)
         except EnvironmentFailedError as error:
-            raise EnvironmentFailedError(
+            raise EvaluationFailedError(
                 f"the environment failed in evaluation {self.n_evaluations + 1}, at step {self.steps}: {error}"
             ) from error
         self.n_evaluations += 1

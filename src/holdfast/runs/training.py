@@ -59,10 +59,6 @@ def open_run(options: Mapping[str, Any], path: Path) -> RunConfig:
     difference = stored.difference(config)
     if difference is not None:
         raise ValueError(f"{path} holds a run with {difference}: choose another --name or --out, or remove it")
-    for name in ("steps", "episodes"):
-        before, now = getattr(stored, name), getattr(config, name)
-        if before is not None and now is not None and now < before:
-            raise ValueError(f"--{name} must be at least {before}, which the run in {path} is set to, not {now}")
     return config
 
 
