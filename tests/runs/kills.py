@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -116,7 +117,14 @@ def experiment(command: list[str], folder: Path, kills: int, seed: int) -> dict[
     if wait(train(command, folder / "whole")) != 0:
         return {"problem": "the training without kills failed"}
     length = time.monotonic() - began
-    n_killed, at_calls = 0, 0
+    one = contents(folder / "whole")
+    n_killed, at_calls, n_compared = 0, 0, 0
+    different: set[str] = set()
+
+    def compare() -> None:
+        two = contents(folder / "killed")
+        different.update(name for name in {*one, *two} if one.get(name) != two.get(name))
+
     for number in range(40 * kills):
         if n_killed == kills:
             break
@@ -132,12 +140,21 @@ def experiment(command: list[str], folder: Path, kills: int, seed: int) -> dict[
             at_calls += number % 2
         elif code != 0:
             return {"problem": f"a training ended with exit code {code}"}
+        else:
+            # It came to its end between two kills: what follows happens to another one.
+            compare()
+            n_compared += 1
+            shutil.rmtree(folder / "killed")
     code = wait(train(command, folder / "killed"))
     if code != 0:
         return {"problem": f"the last training ended with exit code {code}"}
-    one, two = contents(folder / "whole"), contents(folder / "killed")
-    different = [name for name in one if one[name] != two[name]]
-    return {"kills": n_killed, "within_checkpoints": at_calls, "different": different}
+    compare()
+    return {
+        "kills": n_killed,
+        "within_checkpoints": at_calls,
+        "trainings": n_compared + 1,
+        "different": sorted(different),
+    }
 
 
 if __name__ == "__main__":
