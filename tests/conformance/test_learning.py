@@ -61,7 +61,7 @@ def test_the_state_is_named_nearly_always(make, form):
 
 def test_several_environments_teach_as_well(make):
     env = DummyVecEnv([identity] * 4)
-    model = make(env, gradient_steps=-1, **LEARNING).learn(300)
+    model = make(env, gradient_steps=-1, **LEARNING).learn(1200)
     assert evaluate_policy(model, env, n_eval_episodes=4)[0] >= 0.96 * LENGTH
 
 

@@ -438,7 +438,7 @@ def test_an_environment_that_does_not_repeat_itself_is_refused_and_its_process_l
     steps(env, 3)
     assert sentence(restore_vec_env, env, vec_env_state(env)) == (
         "env must be one that can be restored: environment 0 did not repeat its episode: its dynamics must depend "
-        "on the reset seed and the actions alone"
+        "on the reset seed and the actions alone, and its code must not have changed"
     )
     assert len(steps(env, 2)) == 2
     env.close()
