@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import gc
 import json
 import math
 import re
 import types
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -354,3 +356,15 @@ def test_a_document_that_is_no_mapping_is_refused(text: str, tmp_path: Path) -> 
 def test_a_document_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=sentence(tmp_path / "state.json", "is missing")):
         read_document(tmp_path)
+
+
+def test_arrays_are_let_go_of_when_they_are_written(tmp_path: Path) -> None:
+    array = np.zeros(10)
+    reference = weakref.ref(array)
+    gc.disable()
+    try:
+        write_state(tmp_path, {"a": array}, {"arrays.safetensors": ()})
+        del array
+        assert reference() is None
+    finally:
+        gc.enable()

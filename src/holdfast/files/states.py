@@ -76,6 +76,8 @@ def write_state(folder: Path, state: Mapping[str, Any], places: Places, name: st
     for file, contents in arrays.items():
         write_arrays(folder / file, contents)
         flush(folder / file)
+        # The function above refers to itself and to this: without that, gigabytes would wait to be collected.
+        contents.clear()
     (folder / name).write_text(to_json(document, folder / name), encoding="utf-8")
     flush(folder / name)
     flush(folder)
