@@ -15,7 +15,7 @@ from holdfast.core.choice import Decision
 from holdfast.envs import make_env
 from holdfast.runs import evaluate, load_policy
 from holdfast.runs.actors import NetworkActor, TableActor
-from holdfast.runs.evaluation import evaluation_seeds
+from holdfast.runs.evaluation import evaluation_seeds, play
 from holdfast.runs.policy_files import network_state, table_state, write_policy
 
 
@@ -58,6 +58,16 @@ def test_by_hand() -> None:
     fickle = evaluate(Scripted(fickle=True), Corridor(), [0])
     assert fickle.decisions.tolist() == [2]
     assert fickle.holds.tolist() == [0, 0, 0, 2]
+
+
+def test_moments_by_hand() -> None:
+    found = list(play(Scripted(fickle=True), Corridor(), 0))
+    assert [moment.left for moment in found] == [4, 3, 2, 4, 3, 2, 0]
+    assert [moment.is_decided for moment in found] == [True, False, False, True, False, False, False]
+    assert [moment.total for moment in found] == [0, 1, 3, 6, 10, 15, 21]
+    cut = list(play(Scripted(fickle=False), Corridor(), 0, longest=2))
+    assert [moment.left for moment in cut] == [4, 3, 0]
+    assert evaluate(Scripted(fickle=False), Corridor(), [0], longest=2).holds.tolist() == [0, 0, 1]
 
 
 def test_seeds_are_those_of_the_run_and_the_evaluation() -> None:

@@ -426,8 +426,11 @@ def test_threads_are_those_of_the_run_while_it_lasts(tmp_path: Path) -> None:
         def show(self, progress: Progress) -> None:
             seen.append(torch.get_num_threads())
 
-    train({**NETWORK, "threads": 3}, tmp_path, Watching())
+    train({**NETWORK, "threads": 3}, tmp_path / "run", Watching())
     assert set(seen) == {3}
+    assert torch.get_num_threads() == before
+    with pytest.raises(ValueError, match="gamma must be"):
+        train({**NETWORK, "threads": 3, "set": {"gamma": 2.0}}, tmp_path / "none")
     assert torch.get_num_threads() == before
 
 

@@ -143,7 +143,7 @@ def _render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
         raise ValueError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
     env = shown.make_env(render_mode="rgb_array")
     try:
-        frames = film(actor, env, seeds[:3])
+        frames = film(actor, env, seeds[:3], shown.longest)
         pace = int(env.metadata.get("render_fps") or 30)
     finally:
         env.close()

@@ -254,8 +254,8 @@ def run_name(options: Mapping[str, Any]) -> str:
     environment = str(options.get("environment"))
     label = options.get("label") or (Path(environment).stem if is_map_path(environment) else environment)
     given = _mapping(options, "set")
-    k_max = options.get("k_max") or given.get("k_max") or (8 if algorithm.holds else None)
-    held = "" if k_max is None else f"-k{k_max}"
+    own = algorithm.arguments().get("k_max")
+    held = "" if own is None else f"-k{options.get('k_max') or given.get('k_max') or own.default}"
     return f"{file_name(str(label))}-{algorithm.name}{held}-s{options.get('seed', 0)}"
 
 

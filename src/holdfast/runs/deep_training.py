@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import Any
 
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger, filter_excluded_keys
 from stable_baselines3.common.utils import get_device
+from stable_baselines3.common.vec_env import VecEnv
 
 from holdfast.deep import make_vec_env
 from holdfast.deep.option_dqn import OptionDQN
@@ -21,17 +23,32 @@ from holdfast.runs.policy_files import network_state
 from holdfast.runs.session import EvaluationFailedError, Session
 from holdfast.runs.stopping import TrainingStopped
 
-__all__ = ["build_agent", "train_deep"]
+__all__ = ["build_agent", "build_vec_env", "train_deep"]
 
 
-def build_agent(config: RunConfig) -> OptionDQN:
-    """The agent of a run before its first step, with its environments."""
+def build_vec_env(config: RunConfig) -> VecEnv:
+    """The environments of a run."""
 
     def make() -> Any:
         return NamedFailures(make_env(config.environment, **config.env_kwargs))
 
+    return make_vec_env(make, config.n_envs, config.seed)
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Let PyTorch use this many: sums depend on how many add up, so that the number is part of the run."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def build_agent(config: RunConfig, env: VecEnv) -> OptionDQN:
+    """The agent of a run before its first step."""
     _check_device(config.device)
-    env = make_vec_env(make, config.n_envs, config.seed)
     arguments = {**as_python(config.arguments), **config.algorithm.stands_for}
     policy = arguments.pop("policy")
     try:
@@ -52,7 +69,7 @@ def _check_device(name: str) -> None:
         if device.type not in ("cpu", "cuda", "mps", "xpu"):
             raise RuntimeError
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError):
+    except (RuntimeError, AssertionError):
         raise ValueError(
             f"--device must be auto, cpu or another device that PyTorch has here, not {name!r}"
         ) from None
@@ -71,44 +88,41 @@ def train_deep(session: Session, saved: Mapping[str, Any] | None) -> None:
         ValueError: The saved state is not one of this run.
     """
     config = session.config
-    threads = torch.get_num_threads()
-    # Sums depend on how many add up: the number of threads is part of the run.
-    torch.set_num_threads(config.threads)
-    agent = build_agent(config)
+    with _threads(config.threads), closing(build_vec_env(config)) as env:
+        _train(session, build_agent(config, env), saved)
+
+
+def _train(session: Session, agent: OptionDQN, saved: Mapping[str, Any] | None) -> None:
+    config = session.config
+    if config.checkpoint_every > 0.0:
+        agent.state()  # better now than after an hour: it may be that it cannot be saved
+    network_state(config.algo, agent.policy)
+    if saved is not None:
+        _restore(agent, session, saved)
+    session.start()
+    agent.set_logger(Logger(None, [_EventWriter(session.events)]))
+    assert config.steps is not None
     try:
-        if config.checkpoint_every > 0.0:
-            agent.state()  # better now than after an hour: it may be that it cannot be saved
-        network_state(config.algo, agent.policy)
-        if saved is not None:
-            _restore(agent, session, saved)
-        session.start()
-        agent.set_logger(Logger(None, [_EventWriter(session.events)]))
-        assert config.steps is not None
-        try:
-            if not session.is_over:
-                agent.learn(
-                    config.steps - agent.num_timesteps,
-                    _Watcher(session),
-                    reset_num_timesteps=saved is None,
-                )
-        except EvaluationFailedError:
-            raise
-        except EnvironmentFailedError as error:
-            raise EnvironmentFailedError(
-                f"the environment failed in episode {session.episodes + 1}, "
-                f"at step {agent.num_timesteps + config.n_envs}: {error}"
-            ) from error
-        except _LastEpisode:
-            pass
-        session.steps, session.epsilon = agent.num_timesteps, agent.exploration_rate
-        _evaluate_if_due(session, agent)
-        if session.best is None:
-            session.keep_policy(network_state(config.algo, agent.policy))
-        _save(session, agent, finished=True)
-    finally:
-        torch.set_num_threads(threads)
-        if agent.env is not None:
-            agent.env.close()
+        if not session.is_over:
+            agent.learn(
+                config.steps - agent.num_timesteps,
+                _Watcher(session),
+                reset_num_timesteps=saved is None,
+            )
+    except EvaluationFailedError:
+        raise
+    except EnvironmentFailedError as error:
+        raise EnvironmentFailedError(
+            f"the environment failed in episode {session.episodes + 1}, "
+            f"at step {agent.num_timesteps + config.n_envs}: {error}"
+        ) from error
+    except _LastEpisode:
+        pass
+    session.steps, session.epsilon = agent.num_timesteps, agent.exploration_rate
+    _evaluate_if_due(session, agent)
+    if session.best is None:
+        session.keep_policy(network_state(config.algo, agent.policy))
+    _save(session, agent, finished=True)
 
 
 def _evaluate_if_due(session: Session, agent: OptionDQN) -> None:

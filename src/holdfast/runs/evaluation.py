@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.choice import Decision
 
-__all__ = ["LONGEST_EPISODE", "Actor", "Evaluation", "Player", "evaluate", "evaluation_seeds"]
+__all__ = ["LONGEST_EPISODE", "Actor", "Evaluation", "Moment", "Player", "evaluate", "evaluation_seeds", "play"]
 
 LONGEST_EPISODE = 100_000
 """Steps after which an evaluation does not wait for an episode's end any longer."""
@@ -74,8 +74,57 @@ def evaluation_seeds(run_seed: int, evaluation: int, episodes: int) -> list[int]
     return [int(word) >> 1 for word in sequence.generate_state(episodes)]
 
 
+class Moment(NamedTuple):
+    """An episode just before one of its steps, or behind the last of them.
+
+    Attributes:
+        steps: Steps taken.
+        total: Sum of the rewards so far.
+        action: What is done next, or was done last.
+        planned: For how many steps it was chosen.
+        left: For how many it is still to be held; 0 behind the last step.
+        is_decided: Whether it was chosen here.
+    """
+
+    steps: int
+    total: float
+    action: int
+    planned: int
+    left: int
+    is_decided: bool
+
+
+def play(
+    player: Player, env: gymnasium.Env[Any, Any], seed: int, longest: int = LONGEST_EPISODE
+) -> Iterator[Moment]:
+    """One episode, moment by moment.
+
+    Args:
+        player: Who decides.
+        env: Where; it is left open.
+        seed: Of the reset.
+        longest: Steps after which the episode is cut.
+    """
+    observation, _ = env.reset(seed=seed)
+    total, steps, action, planned, left = 0.0, 0, 0, 1, 0
+    ended = False
+    while not ended and steps < longest:
+        if left > 0 and player.interrupts(observation, action, left):
+            left = 0
+        is_decided = left == 0
+        if is_decided:
+            action, planned, _ = player.decide(observation)
+            left = planned
+        yield Moment(steps, total, action, planned, left, is_decided)
+        observation, reward, terminated, truncated, _ = env.step(action)
+        total += float(reward)
+        steps, left = steps + 1, left - 1
+        ended = bool(terminated or truncated)
+    yield Moment(steps, total, action, planned, 0, is_decided=False)
+
+
 def evaluate(
-    actor: Player,
+    player: Player,
     env: gymnasium.Env[Any, Any],
     seeds: Sequence[int],
     longest: int = LONGEST_EPISODE,
@@ -84,7 +133,7 @@ def evaluate(
     """One episode per reset seed.
 
     Args:
-        actor: Who decides.
+        player: Who decides.
         env: Where; it is left open.
         seeds: Of the resets.
         longest: Steps after which an episode is cut.
@@ -92,25 +141,16 @@ def evaluate(
     """
     outcomes, holds = [], [0]
     for seed in seeds:
-        observation, _ = env.reset(seed=seed)
-        total, steps, decisions, held, left, action = 0.0, 0, 0, 0, 0, 0
-        ended = False
-        while not ended and steps < longest:
-            if steps % _LOOK_UP_EVERY == 0:
+        decisions, began = 0, 0
+        for moment in play(player, env, seed, longest):
+            if moment.steps % _LOOK_UP_EVERY == 0:
                 now_and_then()
-            if left > 0 and actor.interrupts(observation, action, left):
-                _count(holds, held)
-                left = 0
-            if left == 0:
-                action, left, _ = actor.decide(observation)
-                decisions, held = decisions + 1, 0
-            observation, reward, terminated, truncated, _ = env.step(action)
-            total += float(reward)
-            steps, held, left = steps + 1, held + 1, left - 1
-            ended = bool(terminated or truncated)
-            if ended or left == 0 or steps == longest:
-                _count(holds, held)
-        outcomes.append((total, steps, decisions))
+            # What was held before is over where something is decided, and at the end.
+            if moment.steps > 0 and (moment.is_decided or moment.left == 0):
+                _count(holds, moment.steps - began)
+                began = moment.steps
+            decisions += moment.is_decided
+        outcomes.append((moment.total, moment.steps, decisions))
     returns, lengths, all_decisions = zip(*outcomes, strict=True)
     return Evaluation(np.array(returns), np.array(lengths), np.array(all_decisions), np.array(holds))
 

@@ -66,7 +66,11 @@ def read_policy(path: Path) -> dict[str, Any]:
     """
     folder = path if (path / _DOCUMENT).exists() else find_folder(path / FOLDER)
     if folder is None:
-        raise ValueError(f"{path} has no policy yet" if path.is_dir() else f"there is no folder {str(path)!r}")
+        raise ValueError(
+            f"{path} has no policy yet: a run's first evaluation makes one"
+            if path.is_dir()
+            else f"there is no folder {str(path)!r}"
+        )
     state = read_state(folder, _PLACES, _DOCUMENT)
     found = take_integer(state, "format")
     if found != FORMAT:

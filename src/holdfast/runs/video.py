@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.files import replace_file
-from holdfast.runs.evaluation import LONGEST_EPISODE, Player
+from holdfast.runs.evaluation import LONGEST_EPISODE, Moment, Player, play
 
 __all__ = ["FORMATS", "film", "write_film"]
 
@@ -28,7 +28,11 @@ _PALE = (196, 214, 228)
 
 
 def film(
-    player: Player, env: gymnasium.Env[Any, Any], seeds: Sequence[int], most_frames: int = 2000
+    player: Player,
+    env: gymnasium.Env[Any, Any],
+    seeds: Sequence[int],
+    longest: int = LONGEST_EPISODE,
+    most_frames: int = 2000,
 ) -> list[Frame]:
     """The frames of one episode per seed, each with the held action and the steps that are left of it.
 
@@ -36,6 +40,7 @@ def film(
         player: Who decides.
         env: Made with ``render_mode="rgb_array"``.
         seeds: Of the resets.
+        longest: Steps after which an episode is cut.
         most_frames: After these the film ends.
 
     Raises:
@@ -44,26 +49,22 @@ def film(
     frames: list[Frame] = []
     names = getattr(env.unwrapped, "action_names", None)
     for seed in seeds:
-        observation, _ = env.reset(seed=seed)
-        steps, left, planned, action, total = 0, 0, 1, 0, 0.0
-        ended = False
-        while not ended and steps < LONGEST_EPISODE and len(frames) < most_frames:
-            if left > 0 and player.interrupts(observation, action, left):
-                left = 0
-            if left == 0:
-                action, planned, _ = player.decide(observation)
-                left = planned
-            name = str(names[action]) if names is not None and 0 <= action < len(names) else f"action {action}"
-            frames.append(_frame(env, name, planned, left, total))
-            observation, reward, terminated, truncated, _ = env.step(action)
-            total += float(reward)
-            steps, left = steps + 1, left - 1
-            ended = bool(terminated or truncated)
-        frames.append(_frame(env, "the end", 1, 0, total))
+        for moment in play(player, env, seed, longest):
+            if len(frames) == most_frames:
+                return frames
+            frames.append(_frame(env, _caption(moment, names), moment))
     return frames
 
 
-def _frame(env: gymnasium.Env[Any, Any], name: str, planned: int, left: int, total: float) -> Frame:
+def _caption(moment: Moment, names: Sequence[str] | None) -> str:
+    if moment.left == 0:
+        return "the end"
+    is_named = names is not None and 0 <= moment.action < len(names)
+    name = names[moment.action] if names is not None and is_named else f"action {moment.action}"
+    return f"{name}, held for {moment.planned}, {moment.left} left"
+
+
+def _frame(env: gymnasium.Env[Any, Any], caption: str, moment: Moment) -> Frame:
     from PIL import Image, ImageDraw, ImageFont
 
     shown = np.asarray(env.render())
@@ -77,11 +78,10 @@ def _frame(env: gymnasium.Env[Any, Any], name: str, planned: int, left: int, tot
     page.paste(Image.fromarray(shown), (0, 0))
     draw = ImageDraw.Draw(page)
     font = ImageFont.load_default(12)
-    held = f"{name}, held for {planned}, {left} left" if left > 0 else name
-    draw.text((6, height + 3), held, fill=_INK, font=font)
-    score = f"return {total:.4g}"
+    draw.text((6, height + 3), caption, fill=_INK, font=font)
+    score = f"return {moment.total:.4g}"
     draw.text((width - 6 - draw.textlength(score, font=font), height + 3), score, fill=_INK, font=font)
-    _draw_steps(draw, 6, height + 20, width - 12, planned, left)
+    _draw_steps(draw, 6, height + 20, width - 12, moment.planned, moment.left)
     return np.asarray(page)
 
 
