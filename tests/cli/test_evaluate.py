@@ -78,14 +78,15 @@ def test_a_margin_of_nothing_drops_what_is_not_the_best(runs: Path, capsys: pyte
 def test_pictures_and_films(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     film = tmp_path / "films" / "cliff.gif"
     out = shown_by([str(runs / "table"), "--episodes", "2", "-o", str(tmp_path), "--render", str(film)], capsys)
-    assert out.endswith(f"wrote {tmp_path / 'holds.png'}\nwrote {film}\n")
-    assert (tmp_path / "holds.png").read_bytes().startswith(b"\x89PNG")
-    with Image.open(film) as pictures:
+    pictures = [tmp_path / name for name in ("holds.png", "values.png", "policy.png")]
+    assert out.endswith("".join(f"wrote {path}\n" for path in (*pictures, film)))
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+    with Image.open(film) as frames:
         env = open_policy(runs / "table").make_env()
         lengths = evaluate(load_policy(runs / "table"), env, evaluation_seeds(0, 0, 2)).lengths
-        assert pictures.n_frames <= lengths.sum() + 2
-        assert pictures.n_frames > 4
-        assert pictures.size[0] >= 240
+        assert frames.n_frames <= lengths.sum() + 2
+        assert frames.n_frames > 4
+        assert frames.size[0] >= 240
 
 
 def test_a_sweep_of_tolerances(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,6 +149,9 @@ def test_code_is_run_only_when_it_is_named(
         (["temporl", "--decision-tolerance", "2"], "must not be given for TempoRL's policy"),
         (["table", "--render", "film.avi"], "--render must name a file that ends in .gif or .mp4"),
         (["table", "--env", "MountainCar-v0"], "the policy was trained for other observations"),
+        (["network", "--axes", "0,1"], "--axes must be given with --out"),
+        (["network", "-o", "there", "--axes", "0,9"], "--axes must be two different ones of cart position"),
+        (["table", "-o", "there", "--axes", "0,1"], "--axes must not be given where observations are no vectors"),
         (["network", "--env", "cliff"], "the policy was trained for other observations"),
     ],
 )

@@ -72,7 +72,14 @@ def test_plot_draws_every_quantity(
 
 
 def test_the_quantities_of_the_command_line_are_those_there_are() -> None:
-    assert tuple(QUANTITIES) == _QUANTITIES
+    assert (*QUANTITIES, "holds") == _QUANTITIES
+
+
+def test_plot_draws_the_holds_of_one_run(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "holds.png"
+    assert main(["plot", str(folder / "one"), "--show", "holds", "-o", str(out)]) == 0
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    assert out.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +90,8 @@ def test_the_quantities_of_the_command_line_are_those_there_are() -> None:
         (["one", "-o", "curves.gif"], "path must end in .png, .pdf or .svg"),
         (["one", "--window", "0"], "--window must be a whole number of at least 1"),
         (["zero"], "config.json is damaged"),
+        (["one", "two", "--show", "holds"], "RUN must be the folder of one run for --show holds"),
+        ([".", "--show", "holds"], "RUN must be the folder of one run for --show holds"),
     ],
 )
 def test_bad_input_is_one_sentence(

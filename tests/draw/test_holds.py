@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.draw import draw_hold_histogram, draw_tolerance_sweep, save_figure
+from holdfast.draw import draw_hold_histogram, draw_holds_over_training, draw_tolerance_sweep, save_figure
 
 
 def test_shares_by_hand(tmp_path: Path) -> None:
@@ -34,3 +34,22 @@ def test_a_sweep_shows_every_point(tmp_path: Path) -> None:
     assert {text.get_text() for text in axes.texts} == {"tolerance 0", "tolerance 1"}
     save_figure(figure, tmp_path / "sweep.png")
     draw_tolerance_sweep([0.0], [3], [1.0], [1.0], [1.0], "one")
+
+
+def test_holds_over_training_by_hand(tmp_path: Path) -> None:
+    shares = [[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]
+    figure = draw_holds_over_training([100, 300, 400], shares, "a $ sign")
+    axes = figure.axes[0]
+    assert np.asarray(axes.collections[0].get_array()).T.tolist() == shares
+    assert axes.get_lines()[0].get_ydata().tolist() == [1.0, 2.0, 3.0]
+    # Each column reaches half-way to the next.
+    assert axes.collections[0].get_coordinates()[0, :, 0].tolist() == [0.0, 200.0, 350.0, 450.0]
+    assert "$" not in axes.get_title()
+    save_figure(figure, tmp_path / "training.png")
+    draw_holds_over_training([7], [[0.2, 0.8]])
+
+
+@pytest.mark.parametrize(("steps", "shares"), [([1, 2], [[1.0]]), ([], []), ([1], [1.0])])
+def test_shares_must_go_with_steps(steps: list[int], shares: list[object]) -> None:
+    with pytest.raises(ValueError, match="shares must have shape"):
+        draw_holds_over_training(steps, shares)

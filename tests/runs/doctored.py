@@ -16,6 +16,7 @@ FILES = (
     "config.json",
     "metrics.csv",
     "evaluations.csv",
+    "holds.csv",
     "checkpoint/state.json",
     "checkpoint/tensors.safetensors",
     "checkpoint/replay.safetensors",

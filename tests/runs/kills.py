@@ -52,7 +52,7 @@ COMMANDS = {
 
 def contents(run: Path) -> dict[str, Any]:
     """Everything of a run that must not depend on when it was stopped: files as bytes, the rest as documents."""
-    files = ("metrics.csv", "evaluations.csv", "policy/policy.json", "policy/policy.safetensors")
+    files = ("metrics.csv", "evaluations.csv", "holds.csv", "policy/policy.json", "policy/policy.safetensors")
     arrays = ("checkpoint/tensors.safetensors", "checkpoint/replay.safetensors")
     document = json.loads((run / "checkpoint/state.json").read_text())
     agent = document["agent"] or {}

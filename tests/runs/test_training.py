@@ -110,7 +110,7 @@ def test_rows_after_the_last_checkpoint_are_cut_back(options: dict[str, Any], tm
     trained(options, tmp_path / "whole")
     stop = StopRequest()
     train(options, tmp_path / "stopped", Stopping(stop, 40), stop)
-    for name in ("metrics.csv", "evaluations.csv"):
+    for name in ("metrics.csv", "evaluations.csv", "holds.csv"):
         with (tmp_path / "stopped" / name).open("a") as file:
             file.write("9,9,9,9,9,9,9,9,9,9\n7,7")
     trained(options, tmp_path / "stopped")

@@ -24,7 +24,7 @@ _OPTIONAL = {
     "atari": ("ale-py", "Atari games"),
     "minatar": ("minatar", "MinAtar games"),
     "ray": ("ray", "experiments on several machines"),
-    "video": ("imageio-ffmpeg", "films as .mp4 files"),
+    "video": ("imageio-ffmpeg", "films, also as .mp4 files"),
 }
 
 

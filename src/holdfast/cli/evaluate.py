@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.runs import Evaluation
     from holdfast.runs.showing import Shown, SweepPoint
 
-__all__ = ["add_parser"]
+__all__ = ["add_parser", "render"]
 
 _DESCRIPTION = """\
 Let the best policy of a run play greedy episodes: return with its 95 % interval,
@@ -23,6 +24,7 @@ examples:
   holdfast evaluate runs/MountainCar-v0-perdqn-k16-s0
   holdfast evaluate RUN --episodes 100 --decision-tolerance 0.5
   holdfast evaluate RUN --render car.gif --episodes 1
+  holdfast evaluate RUN -o pictures --axes position,velocity
   holdfast evaluate RUN --sweep-tolerance
 
 The decision tolerance lets the policy hold its best action longer, as long as
@@ -76,7 +78,19 @@ def add_parser(verbs: Any) -> None:
         action="store_true",
         help="instead, try a range of tolerances: return against decisions per episode",
     )
-    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where pictures go (default: with none)")
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="also draw, into this folder: the holds, the values where the first episode decides, and the policy "
+        "as arrows on a grid or as a map over two numbers that it observes",
+    )
+    parser.add_argument(
+        "--axes",
+        metavar="I,J",
+        help="which two observations the map shows, by number from 0 or name (default: those that matter most)",
+    )
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.set_defaults(run=run)
 
@@ -94,20 +108,23 @@ def run(arguments: argparse.Namespace) -> int:
     allow_code(arguments.env)
     kwargs = keyword_arguments("--env-kwargs", arguments.env_kwargs)
     shown = open_policy(arguments.policy, arguments.env, kwargs)
+    if arguments.axes is not None and arguments.out is None:
+        raise ValueError("--axes must be given with --out, the folder that the map is drawn into")
     actor = _acting(shown, arguments)
     seeds = evaluation_seeds(seed, 0, episodes)
     if arguments.sweep_tolerance:
         return _sweep(shown, seeds, arguments)
     from holdfast.runs.evaluation import evaluate
 
+    # First the film: that it cannot be made is better known before the episodes are played.
+    films = [] if arguments.render is None else [render(shown, actor, seeds, arguments.render)]
     env = shown.make_env()
     try:
         found = evaluate(actor, env, seeds, shown.longest)
     finally:
         env.close()
-    written = _pictures(shown, found, arguments)
-    if arguments.render is not None:
-        written.append(_render(shown, actor, seeds, arguments.render))
+    written = [] if arguments.out is None else _pictures(shown, actor, found, seeds[0], arguments)
+    written += films
     if arguments.json:
         sys.stdout.write(json.dumps(_as_json(shown, found, written), indent=2) + "\n")
     else:
@@ -128,19 +145,33 @@ def _acting(shown: Shown, arguments: argparse.Namespace) -> Any:
     )
 
 
-def _pictures(shown: Shown, found: Evaluation, arguments: argparse.Namespace) -> list[Path]:
-    if arguments.out is None:
-        return []
+def _pictures(shown: Shown, actor: Any, found: Evaluation, seed: int, arguments: argparse.Namespace) -> list[Path]:
     from holdfast.draw import draw_hold_histogram, save_figure
+    from holdfast.runs.looking import draw_decisions, draw_policy_over, find_axes, take_trip
 
-    return [save_figure(draw_hold_histogram(found.holds, _title(shown)), arguments.out / "holds.png")]
+    env = shown.make_env()
+    try:
+        axes = None if arguments.axes is None else find_axes(arguments.axes, env)
+        trip = take_trip(actor, env, seed, shown.longest)
+        figures = {
+            "holds.png": draw_hold_histogram(found.holds, _title(shown)),
+            "values.png": draw_decisions(actor, env, trip),
+            "policy.png": draw_policy_over(actor, env, trip, axes, _title(shown)),
+        }
+    finally:
+        env.close()
+    return [save_figure(figure, arguments.out / name) for name, figure in figures.items() if figure is not None]
 
 
-def _render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
+def render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
+    """Film the first episodes."""
     from holdfast.runs.video import FORMATS, film, write_film
 
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
+    # Nothing is shown on a screen: pygame need not look for one, nor greet.
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     env = shown.make_env(render_mode="rgb_array")
     try:
         frames = film(actor, env, seeds[:3], shown.longest)

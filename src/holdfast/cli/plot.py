@@ -9,11 +9,12 @@ from typing import Any
 
 __all__ = ["add_parser"]
 
-_QUANTITIES = ("return", "evaluation", "decisions", "hold", "length")
+_QUANTITIES = ("return", "evaluation", "decisions", "hold", "length", "holds")
 
 _DESCRIPTION = """\
 Draw the curves of runs. Runs that differ in nothing but their seed become one
 curve: the mean, with Student's 95 % interval. One panel per environment.
+With --show holds, how long one run's greedy actions are held as it learns.
 """
 _EXAMPLES = """\
 examples:
@@ -39,7 +40,7 @@ def add_parser(verbs: Any) -> None:
         choices=_QUANTITIES,
         default="return",
         help="what is drawn: return of the training episodes, of the greedy evaluations, decisions per episode, "
-        "steps per decision, or steps per episode (default: return)",
+        "steps per decision, steps per episode, or for one run all holds of its evaluations (default: return)",
     )
     parser.add_argument(
         "--over", choices=("steps", "episodes"), default="steps", help="the horizontal axis (default: steps)"
@@ -67,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.runs.directory import RunFolder, find_runs
 
     window = check_integer("--window", arguments.window)
+    if arguments.show == "holds":
+        return _draw_holds(arguments)
     paths: dict[Path, None] = {}
     for given in arguments.runs:
         if RunFolder(given).is_run:
@@ -89,6 +92,19 @@ def run(arguments: argparse.Namespace) -> int:
     over = arguments.over.removesuffix("s")
     panels = learning_curves(list(paths), arguments.show, over, window)
     figure = draw_curves(panels, arguments.over, QUANTITIES[arguments.show].title)
+    sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
+    return 0
+
+
+def _draw_holds(arguments: argparse.Namespace) -> int:
+    from holdfast.draw import draw_holds_over_training, save_figure
+    from holdfast.runs.curves import holds_over_training
+    from holdfast.runs.directory import RunFolder
+
+    if len(arguments.runs) != 1 or not RunFolder(arguments.runs[0]).is_run:
+        raise ValueError("RUN must be the folder of one run for --show holds")
+    steps, shares, title = holds_over_training(arguments.runs[0])
+    figure = draw_holds_over_training(steps, shares, title)
     sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
     return 0
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from holdfast.runs.training import Outcome
 
-__all__ = ["add_parser"]
+__all__ = ["add_parser", "prepare_torch"]
 
 EXIT_ENVIRONMENT_FAILED = 1
 
@@ -227,7 +227,7 @@ def run(arguments: argparse.Namespace) -> int:
     with stop_on_signals() as stop:
         options = _options(arguments)
         _allow_code(arguments.environment, options)
-        _prepare_torch()
+        prepare_torch()
         path = _run_folder(arguments) or Path("runs", run_name(options))
         reporter = pick_reporter(sys.stderr, sys.stdout, arguments.quiet, arguments.json)
         try:
@@ -293,7 +293,7 @@ def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
     allow_code(name)
 
 
-def _prepare_torch() -> None:
+def prepare_torch() -> None:
     """Settings of the whole process, which only a program may change."""
     # Threads that wait must not keep a core busy; to be said before PyTorch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -4,7 +4,9 @@ from holdfast.draw.cell_layout import CellLayout, draw_map
 from holdfast.draw.curves import Curve, Panel, draw_curves
 from holdfast.draw.grid_policy import draw_policy
 from holdfast.draw.grid_values import draw_value_maps
-from holdfast.draw.holds import draw_hold_histogram, draw_tolerance_sweep
+from holdfast.draw.hold_map import HoldMap, draw_hold_map
+from holdfast.draw.holds import draw_hold_histogram, draw_holds_over_training, draw_tolerance_sweep
+from holdfast.draw.option_values import draw_option_values
 from holdfast.draw.state_values import draw_state_values
 from holdfast.draw.style import ALGORITHM_COLORS, algorithm_color, look, save_figure
 
@@ -12,11 +14,15 @@ __all__ = [
     "ALGORITHM_COLORS",
     "CellLayout",
     "Curve",
+    "HoldMap",
     "Panel",
     "algorithm_color",
     "draw_curves",
     "draw_hold_histogram",
+    "draw_hold_map",
+    "draw_holds_over_training",
     "draw_map",
+    "draw_option_values",
     "draw_policy",
     "draw_state_values",
     "draw_tolerance_sweep",

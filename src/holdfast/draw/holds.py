@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
-from holdfast.draw.style import INK, PALETTE, look
+from holdfast.draw.style import INK, PALETTE, VALUE_COLORMAP, look
 
-__all__ = ["draw_hold_histogram", "draw_tolerance_sweep"]
+__all__ = ["draw_hold_histogram", "draw_holds_over_training", "draw_tolerance_sweep"]
 
 
 def draw_hold_histogram(holds: ArrayLike, title: str | None = None) -> Figure:
@@ -45,6 +46,51 @@ def draw_hold_histogram(holds: ArrayLike, title: str | None = None) -> Figure:
         axes.set_ylabel("share of the decisions")
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.xaxis.set_major_locator(MaxNLocator(12, integer=True, min_n_ticks=1))
+        if title:
+            axes.set_title(title.replace("$", " "))
+    return figure
+
+
+def draw_holds_over_training(steps: ArrayLike, shares: ArrayLike, title: str | None = None) -> Figure:
+    """How long greedy actions were held as the training went on: a column per evaluation, and the mean as a line.
+
+    Args:
+        steps: (n,) of the training, in order.
+        shares: (n, K) which part of the decisions was held for 1..K steps; each row adds up to 1.
+        title: Written above.
+    """
+    x, table = np.asarray(steps, dtype=np.float64), np.asarray(shares, dtype=np.float64)
+    if table.ndim != 2 or 0 in table.shape or x.shape != table.shape[:1]:
+        raise ValueError(f"shares must have shape (n, K) with n = {x.size} evaluations, not {table.shape}")
+    persistences = np.arange(1, table.shape[1] + 1)
+    # Each evaluation reaches half-way to its neighbours.
+    between = (x[1:] + x[:-1]) / 2.0
+    width = x[0] if len(x) == 1 else 2.0 * (between[0] - x[0])
+    edges = np.concatenate(
+        [[x[0] - width / 2.0], between, [x[-1] + (x[-1] - between[-1] if len(x) > 1 else width)]]
+    )
+    with look():
+        figure = Figure(figsize=(4.9, 3.1), layout="constrained")
+        axes = figure.add_subplot()
+        image = axes.pcolormesh(
+            edges,
+            np.arange(table.shape[1] + 1) + 0.5,
+            table.T,
+            cmap=VALUE_COLORMAP,
+            vmin=0.0,
+            vmax=max(float(table.max()), 1e-9),
+            rasterized=True,
+        )
+        halo = [withStroke(linewidth=3.0, foreground="white")]
+        mean = axes.plot(x, table @ persistences, color=PALETTE["vermilion"], path_effects=halo, label="mean")
+        axes.legend(handles=mean, fontsize=8, loc="upper right", frameon=True, framealpha=0.85)
+        bar = figure.colorbar(image, ax=axes, pad=0.02, format=PercentFormatter(1.0, decimals=0))
+        bar.set_label("share of the decisions")
+        bar.outline.set_linewidth(0.5)
+        axes.set_xlabel("steps")
+        axes.set_ylabel("held for, in evaluations")
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_locator(MaxNLocator(9, integer=True, min_n_ticks=1))
         if title:
             axes.set_title(title.replace("$", " "))
     return figure

@@ -27,6 +27,7 @@ __all__ = [
     "PAGE_SIDE",
     "PALETTE",
     "VALUE_COLORMAP",
+    "action_color",
     "algorithm_color",
     "look",
     "save_figure",
@@ -64,6 +65,10 @@ ALGORITHM_COLORS: Mapping[str, str] = MappingProxyType(
     {name: PALETTE[color] for color, names in _FAMILIES.items() for name in names}
 )
 """Each algorithm's colour; a tabular algorithm and its deep twin share one, they never meet in a picture."""
+
+_ACTION_COLORS = tuple(
+    PALETTE[name] for name in ("vermilion", "grey", "sky", "green", "purple", "blue", "orange", "yellow")
+)
 
 CELL_COLORS: Mapping[str, str] = MappingProxyType(
     {"free": "#f7f7f4", "start": PALETTE["sky"], "goal": PALETTE["green"], "hole": PALETTE["vermilion"]}
@@ -137,6 +142,11 @@ def algorithm_color(name: str) -> str:
         return ALGORITHM_COLORS[name]
     except (KeyError, TypeError):
         raise ValueError(f"name must be one of {', '.join(ALGORITHM_COLORS)}, not {name!r}") from None
+
+
+def action_color(number: int) -> str:
+    """The colour of an action that is counted from 0; after eight they begin anew."""
+    return _ACTION_COLORS[number % len(_ACTION_COLORS)]
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:

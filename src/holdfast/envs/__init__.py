@@ -7,6 +7,7 @@ from holdfast.envs.grid_map import GridMap
 from holdfast.envs.grids import GridWorld
 from holdfast.envs.hold_action import HoldAction
 from holdfast.envs.lookup import is_code, make_env
+from holdfast.envs.names import action_names, observation_names
 from holdfast.envs.registration import SHORT_NAMES, register_environments
 
 register_environments()
@@ -20,9 +21,11 @@ __all__ = [
     "GridWorld",
     "HoldAction",
     "NamedFailures",
+    "action_names",
     "allow_repetition",
     "is_code",
     "make_env",
+    "observation_names",
     "random_map",
     "register_environments",
 ]

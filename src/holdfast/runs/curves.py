@@ -16,10 +16,10 @@ from holdfast.files import read_rows
 from holdfast.runs.algorithms import ALGORITHMS
 from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
-from holdfast.runs.session import EVALUATION_COLUMNS, METRIC_COLUMNS
+from holdfast.runs.session import EVALUATION_COLUMNS, HOLD_COLUMNS, METRIC_COLUMNS
 from holdfast.runs.statistics import mean_interval
 
-__all__ = ["QUANTITIES", "NothingToShowError", "learning_curves"]
+__all__ = ["QUANTITIES", "NothingToShowError", "holds_over_training", "learning_curves"]
 
 Floats = NDArray[np.float64]
 Run = tuple[RunConfig, Floats, Floats]
@@ -91,6 +91,29 @@ def learning_curves(
         Panel(titles[place], _curves([list(runs.values()) for runs in settings.values()]))
         for place, settings in groups.items()
     ]
+
+
+def holds_over_training(path: Path) -> tuple[Floats, Floats, str]:
+    """How long actions were held in the evaluations of a run.
+
+    Returns:
+        Steps of the evaluations (n,), which part of their decisions was held for 1..K steps (n, K), and a title.
+
+    Raises:
+        ValueError: The run is damaged or has no evaluation yet.
+    """
+    folder = RunFolder(path)
+    config = folder.read_config()
+    rows = {name: np.array(values) for name, values in read_rows(folder.holds, HOLD_COLUMNS).items()}
+    if len(rows["step"]) == 0:
+        raise NothingToShowError(f"{folder.holds} has nothing to show yet")
+    if not ((rows["held"] >= 1) & (rows["decisions"] >= 0) & (rows["held"] % 1 == 0)).all():
+        raise ValueError(f"{folder.holds} is damaged: actions must be held for 1, 2, ... steps")
+    steps, evaluation = np.unique(rows["step"], return_inverse=True)
+    counts = np.zeros((len(steps), max(config.k_max, int(rows["held"].max()))))
+    np.add.at(counts, (evaluation, rows["held"].astype(int) - 1), rows["decisions"])
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    return steps, shares, f"{_title(config)}, {_short_name(config)}"
 
 
 def _title(config: RunConfig) -> str:

@@ -79,6 +79,7 @@ class RunFolder:
         self.path = Path(path)
         self.metrics = self.path / "metrics.csv"
         self.evaluations = self.path / "evaluations.csv"
+        self.holds = self.path / "holds.csv"
         self.timing = self.path / "timing.csv"
         self.config_file = self.path / _CONFIG
         self._checkpoint = self.path / _CHECKPOINT

@@ -78,6 +78,7 @@ class Moment(NamedTuple):
     """An episode just before one of its steps, or behind the last of them.
 
     Attributes:
+        observation: What is seen.
         steps: Steps taken.
         total: Sum of the rewards so far.
         action: What is done next, or was done last.
@@ -86,6 +87,7 @@ class Moment(NamedTuple):
         is_decided: Whether it was chosen here.
     """
 
+    observation: Any
     steps: int
     total: float
     action: int
@@ -115,12 +117,12 @@ def play(
         if is_decided:
             action, planned, _ = player.decide(observation)
             left = planned
-        yield Moment(steps, total, action, planned, left, is_decided)
+        yield Moment(observation, steps, total, action, planned, left, is_decided)
         observation, reward, terminated, truncated, _ = env.step(action)
         total += float(reward)
         steps, left = steps + 1, left - 1
         ended = bool(terminated or truncated)
-    yield Moment(steps, total, action, planned, 0, is_decided=False)
+    yield Moment(observation, steps, total, action, planned, 0, is_decided=False)
 
 
 def evaluate(

@@ -20,7 +20,7 @@ from holdfast.runs.policy_files import write_policy
 from holdfast.runs.progress import Pace, Progress, Reporter
 from holdfast.runs.stopping import StopRequest, TrainingStopped
 
-__all__ = ["EVALUATION_COLUMNS", "METRIC_COLUMNS", "SHARE_OF_CHECKPOINTS", "Session"]
+__all__ = ["EVALUATION_COLUMNS", "HOLD_COLUMNS", "METRIC_COLUMNS", "SHARE_OF_CHECKPOINTS", "Session"]
 
 METRIC_COLUMNS = ("episode", "step", "environment", "return", "length", "decisions", "epsilon")
 EVALUATION_COLUMNS = (
@@ -35,6 +35,8 @@ EVALUATION_COLUMNS = (
     "length_mean",
     "decisions_mean",
 )
+HOLD_COLUMNS = ("evaluation", "step", "held", "decisions")
+"""How many decisions of an evaluation were held for how long; times that were never held have no row."""
 _TIMING_COLUMNS = ("step", "episode", "seconds", "checkpoint_seconds")
 
 _RECENT = 20
@@ -77,7 +79,7 @@ class Session:
         self.longest = LONGEST_EPISODE
         self.best: float | None = None
         self.epsilon = 1.0
-        lengths: dict[str, int | None] = {"metrics": None, "evaluations": None}
+        lengths: dict[str, int | None] = dict.fromkeys(("metrics", "evaluations", "holds"))
         if saved is not None:
             self.steps, self.episodes, self.n_evaluations, self.evaluated_at = (
                 take_integer(saved, name) for name in ("steps", "episodes", "evaluations", "evaluated_at")
@@ -87,6 +89,7 @@ class Session:
             lengths = {name: take_integer(take_mapping(saved, "bytes"), name) for name in lengths}
         self._metrics = Rows(folder.metrics, METRIC_COLUMNS, lengths["metrics"])
         self._evaluations = Rows(folder.evaluations, EVALUATION_COLUMNS, lengths["evaluations"])
+        self._holds = Rows(folder.holds, HOLD_COLUMNS, lengths["holds"])
         self._recent: deque[tuple[float, float, float]] = deque(
             self._last_episodes(lengths["metrics"]), maxlen=_RECENT
         )
@@ -118,6 +121,7 @@ class Session:
             self.folder.write_config(self.config)
         self._metrics.begin()
         self._evaluations.begin()
+        self._holds.begin()
         self._timing = _timing(self.folder)
         self._timing.begin()
         self._events = Events(self.folder.path, self.steps + 1 if self.is_resumed else 0)
@@ -221,6 +225,8 @@ class Session:
             float(found.lengths.mean()),
             float(found.decisions.mean()),
         )
+        for held in np.flatnonzero(found.holds):
+            self._holds.append(self.n_evaluations, self.steps, int(held), int(found.holds[held]))
         self.events.scalars(
             self.steps,
             {
@@ -271,7 +277,11 @@ class Session:
 
     def _checkpoint(self, agent: Mapping[str, Any] | None, finished: bool) -> None:
         began = time.monotonic()
-        lengths = {"metrics": self._metrics.flush(), "evaluations": self._evaluations.flush()}
+        lengths = {
+            "metrics": self._metrics.flush(),
+            "evaluations": self._evaluations.flush(),
+            "holds": self._holds.flush(),
+        }
         run = {
             "steps": self.steps,
             "episodes": self.episodes,
@@ -321,6 +331,7 @@ class Session:
         self.reporter.show(self._progress(now, steps, epsilon))
         self._metrics.show()
         self._evaluations.show()
+        self._holds.show()
 
     def _progress(self, now: float, steps: int, epsilon: float) -> Progress:
         fractions = []
@@ -346,7 +357,7 @@ class Session:
 
     def close(self) -> None:
         """Write what is left, and close everything."""
-        for rows in (self._metrics, self._evaluations, self._timing):
+        for rows in (self._metrics, self._evaluations, self._holds, self._timing):
             if rows is not None:
                 rows.close()
         if self._events is not None:

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.envs import action_names
 from holdfast.files import replace_file
 from holdfast.runs.evaluation import LONGEST_EPISODE, Moment, Player, play
 
@@ -47,27 +48,26 @@ def film(
         ValueError: The environment shows no picture.
     """
     frames: list[Frame] = []
-    names = getattr(env.unwrapped, "action_names", None)
+    names, first = action_names(env), int(getattr(env.action_space, "start", 0))
     for seed in seeds:
         for moment in play(player, env, seed, longest):
             if len(frames) == most_frames:
                 return frames
-            frames.append(_frame(env, _caption(moment, names), moment))
+            frames.append(_frame(env, _caption(moment, names[moment.action - first]), moment))
     return frames
 
 
-def _caption(moment: Moment, names: Sequence[str] | None) -> str:
-    if moment.left == 0:
-        return "the end"
-    is_named = names is not None and 0 <= moment.action < len(names)
-    name = names[moment.action] if names is not None and is_named else f"action {moment.action}"
-    return f"{name}, held for {moment.planned}, {moment.left} left"
+def _caption(moment: Moment, name: str) -> str:
+    return "the end" if moment.left == 0 else f"{name}, held for {moment.planned}, {moment.left} left"
 
 
 def _frame(env: gymnasium.Env[Any, Any], caption: str, moment: Moment) -> Frame:
     from PIL import Image, ImageDraw, ImageFont
 
-    shown = np.asarray(env.render())
+    try:
+        shown = np.asarray(env.render())
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(f"--render needs what this environment draws with: {error}") from None
     if shown.ndim != 3 or shown.shape[2] != 3 or shown.dtype != np.uint8:
         raise ValueError("--render needs an environment that renders as rgb_array, and this one does not")
     scale = max(1, -(-_SMALLEST_WIDTH // shown.shape[1]))

@@ -1,0 +1,279 @@
+"""``holdfast demo``: an agent that holds its actions beside one that does not, from nothing to pictures."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.runs import Evaluation
+    from holdfast.runs.showing import Shown
+
+__all__ = ["add_parser"]
+
+_DESCRIPTION = """\
+Train PerDQN on MountainCar-v0 from nothing to a policy that reaches the flag,
+with plain DQN beside it, and draw what they learned. About six minutes on two
+cores. With --quick, PerQ-learning and Q-learning on a grid, in half a minute.
+Stopped, it goes on where it was when it is started again.
+"""
+
+_WAITING = 0.2
+"""Seconds between two looks at the other training."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Two trainings to compare.
+
+    Attributes:
+        environment: Where.
+        agents: Names of the two algorithms; the first is the one to look at.
+        titles: What they are called in the table.
+        options: Of both trainings, as ``holdfast train`` takes them.
+        own: Of the first alone.
+        episodes: Greedy episodes that the policies are compared on.
+        success: What a good episode comes to.
+        succeeded: Which episodes were good.
+    """
+
+    environment: str
+    agents: tuple[str, str]
+    titles: tuple[str, str]
+    options: tuple[str, ...]
+    own: tuple[str, ...]
+    episodes: int
+    success: str
+    succeeded: Callable[[Evaluation], Any]
+
+    def command(self, number: int, seed: int, out: Path) -> list[str]:
+        """The arguments of ``holdfast`` that train one of them."""
+        own = self.own if number == 0 else ()
+        arguments = ["train", self.environment, "--algo", self.agents[number], *own, *self.options]
+        return [*arguments, "--seed", str(seed), "-o", str(self.folder(number, out))]
+
+    def folder(self, number: int, out: Path) -> Path:
+        """Where one of them is trained."""
+        return out / self.agents[number]
+
+
+_FULL = Demo(
+    "MountainCar-v0",
+    ("perdqn", "dqn"),
+    ("PerDQN, K=16", "DQN"),
+    (
+        *("--steps", "50000", "--set"),
+        *("learning_rate=5e-4", "target_update_interval=500"),
+        *("exploration_fraction=0.7", "exploration_final_eps=0.01"),
+        *("normalize_observations=space", 'policy_kwargs={"net_arch": [128, 128]}'),
+    ),
+    ("--k-max", "16"),
+    50,
+    "reached the flag",
+    lambda found: found.returns > -200.0,
+)
+_QUICK = Demo(
+    "zigzag",
+    ("perq", "q"),
+    ("PerQ, K=8", "Q-learning"),
+    ("--episodes", "600"),
+    ("--k-max", "8", "--set", "decision_tolerance=0.001"),
+    20,
+    "reached the goal",
+    lambda found: found.returns > 0.0,
+)
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "demo",
+        help="train an agent that holds its actions beside one that does not, and draw both",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="on a grid, with tables: half a minute")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of both trainings (default: 0)")
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="DIR", help="where all goes (default: demo, or demo/quick with --quick)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train both, compare, draw, say what there is."""
+    from holdfast.cli.train import prepare_torch
+    from holdfast.core.checks import check_integer
+
+    demo = _QUICK if arguments.quick else _FULL
+    out = arguments.out or Path("demo", "quick" if arguments.quick else "")
+    seed = check_integer("--seed", arguments.seed, 0)
+    prepare_torch()
+    sys.stdout.write(f"{demo.titles[0]} and, at the same time, {demo.titles[1]} on {demo.environment}:\n\n")
+    for number in (0, 1):
+        sys.stdout.write(_as_typed(demo.command(number, seed, out)) + "\n\n")
+    sys.stdout.flush()
+    code = _train_both(demo, seed, out)
+    if code != 0:
+        return code
+    return _show(demo, out)
+
+
+def _as_typed(command: list[str]) -> str:
+    """A command as it can be typed, on lines of at most 78 letters."""
+    lines = ["  holdfast"]
+    for word in map(shlex.quote, command):
+        if len(lines[-1]) + len(word) > 76:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines)
+
+
+# Training -------------------------------------------------------------------------------------------------------
+
+
+def _train_both(demo: Demo, seed: int, out: Path) -> int:
+    from holdfast.cli import main
+
+    # A process of its own, so that each has a core; in a session of its own, so that Ctrl-C reaches it but once.
+    beside = subprocess.Popen(
+        [sys.executable, "-m", "holdfast", *demo.command(1, seed, out), "--quiet"],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        code = main(demo.command(0, seed, out))
+        if code == 0:
+            _wait_for(beside, demo, out)
+            if beside.returncode != 0 and beside.stderr is not None:
+                sys.stderr.write(beside.stderr.read())
+            code = beside.returncode
+    finally:
+        if beside.poll() is None:
+            beside.terminate()
+        beside.communicate()
+    if code in (130, 143):
+        sys.stderr.write("holdfast demo: the same command goes on from there\n")
+    return code
+
+
+def _wait_for(beside: subprocess.Popen[str], demo: Demo, out: Path) -> None:
+    from holdfast.runs.directory import RunFolder
+
+    told = sys.stderr.isatty()
+    while beside.poll() is None:
+        if told:
+            steps = RunFolder(demo.folder(1, out)).status().steps
+            sys.stderr.write(f"\r\x1b[2Kwaiting for {demo.titles[1]}, at step {steps:,}")
+            sys.stderr.flush()
+        time.sleep(_WAITING)
+    if told:
+        sys.stderr.write("\r\x1b[2K")
+
+
+# What they learned ----------------------------------------------------------------------------------------------
+
+
+def _show(demo: Demo, out: Path) -> int:
+    from holdfast.runs.evaluation import evaluate, evaluation_seeds
+    from holdfast.runs.showing import open_policy
+
+    # Seeds that no evaluation of the trainings had.
+    seeds = evaluation_seeds(0, 1_000_000, demo.episodes)
+    shown = [open_policy(demo.folder(number, out)) for number in (0, 1)]
+    found = []
+    for policy in shown:
+        env = policy.make_env()
+        try:
+            found.append(evaluate(policy.actor, env, seeds, policy.longest))
+        finally:
+            env.close()
+    sys.stdout.write(_table(demo, shown, found))
+    sys.stdout.flush()
+    sys.stdout.write(_draw(demo, shown[0], found[0], seeds[0], out))
+    sys.stdout.write(_next(demo.folder(0, out)))
+    return 0
+
+
+def _table(demo: Demo, shown: list[Shown], found: list[Evaluation]) -> str:
+    from holdfast.runs.statistics import mean_interval
+
+    rows: list[tuple[str, list[str]]] = [
+        ("best policy, from step", [f"{policy.step:,}" for policy in shown]),
+        ("return", []),
+        ("  95 % interval", []),
+        (demo.success, [f"{float(demo.succeeded(one).mean()):.0%}" for one in found]),
+        ("steps per episode", [f"{one.lengths.mean():.1f}" for one in found]),
+        ("decisions per episode", [f"{one.decisions.mean():.1f}" for one in found]),
+    ]
+    for one in found:
+        mean, low, high = (float(part[0]) for part in mean_interval(one.returns[:, None]))
+        rows[1][1].append(f"{mean:.4g}")
+        rows[2][1].append(f"[{low:.4g}, {high:.4g}]")
+    lines = [f"\n{demo.episodes} greedy episodes, the same for both:\n"]
+    lines.append(f"  {'':<24}{demo.titles[0]:>18}{demo.titles[1]:>18}")
+    lines += [f"  {name:<24}{cells[0]:>18}{cells[1]:>18}" for name, cells in rows]
+    return "\n".join(lines) + "\n\n"
+
+
+def _draw(demo: Demo, shown: Shown, found: Evaluation, seed: int, out: Path) -> str:
+    from holdfast.draw import draw_curves, draw_hold_histogram, draw_holds_over_training, save_figure
+    from holdfast.runs.curves import QUANTITIES, holds_over_training, learning_curves
+    from holdfast.runs.looking import draw_decisions, draw_policy_over, take_trip
+
+    runs = [demo.folder(number, out) for number in (0, 1)]
+    env = shown.make_env()
+    try:
+        trip = take_trip(shown.actor, env, seed, shown.longest)
+        policy = draw_policy_over(shown.actor, env, trip)
+        decisions = draw_decisions(shown.actor, env, trip)
+    finally:
+        env.close()
+    title = f"{shown.label}, {demo.titles[0]}"
+    curves = draw_curves(learning_curves(runs, "evaluation"), "steps", QUANTITIES["evaluation"].title)
+    steps, shares, of_what = holds_over_training(runs[0])
+    figures = {
+        "curves.png": ("return of both as they learn", curves),
+        "policy.png": ("what it does where, and for how long", policy),
+        "values.png": ("what each action is worth, held for 1, 2, ... steps", decisions),
+        "holds.png": ("for how long it holds", draw_hold_histogram(found.holds, title)),
+        "training.png": ("how that changed as it learned", draw_holds_over_training(steps, shares, of_what)),
+    }
+    lines = [
+        f"  {save_figure(figure, out / name)!s:<26}{told}"
+        for name, (told, figure) in figures.items()
+        if figure is not None
+    ]
+    film = _film(shown, seed, out)
+    return "\n".join([*lines, film]) + "\n"
+
+
+def _film(shown: Shown, seed: int, out: Path) -> str:
+    from holdfast.cli.evaluate import render
+
+    try:
+        return f"  {render(shown, shown.actor, [seed], out / 'film.gif')!s:<26}an episode, with what is held"
+    except ValueError as error:
+        # An environment that cannot be drawn here is no reason to have no demo.
+        return f"  no film: {error}"
+
+
+def _next(run: Path) -> str:
+    commands = {
+        f"holdfast evaluate {run} --sweep-tolerance": "deciding less often",
+        f"holdfast export {run} policy.onnx": "take the policy elsewhere",
+        "holdfast train --help": "an environment of your own",
+    }
+    width = max(map(len, commands))
+    lines = [f"  {command:<{width}}  # {told}" for command, told in commands.items()]
+    return "\n".join(["\nWhat to type next:\n", *lines]) + "\n"

@@ -1,0 +1,137 @@
+"""What a policy would do, and for how long, over two numbers that it observes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from holdfast.draw.style import INK, VALUE_COLORMAP, action_color, look
+
+__all__ = ["HoldMap", "draw_hold_map"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_MOST_LISTED = 12
+"""Actions up to which each is listed."""
+
+
+@dataclass(frozen=True, eq=False)
+class HoldMap:
+    """A policy's choices over a plane of observations, and an episode that runs through it.
+
+    Attributes:
+        x: (n,) places along the horizontal axis.
+        y: (m,) places along the vertical axis.
+        actions: (m, n) what is done there, counted from 0.
+        holds: (m, n) for how long.
+        k_max: Largest persistence that there is.
+        names: What is on the two axes.
+        action_names: Of all actions.
+        path: (steps, 2) an episode's places; may be empty.
+        decided: (steps,) where in it something was decided.
+    """
+
+    x: Floats
+    y: Floats
+    actions: Integers
+    holds: Integers
+    k_max: int
+    names: tuple[str, str]
+    action_names: Sequence[str]
+    path: Floats
+    decided: NDArray[np.bool_]
+
+
+def draw_hold_map(shown: HoldMap, title: str | None = None) -> Figure:
+    """On the left what is done, on the right for how long; an episode lies over both, a dot for each decision.
+
+    Args:
+        shown: The choices.
+        title: Written above.
+    """
+    if shown.actions.shape != (len(shown.y), len(shown.x)) or shown.holds.shape != shown.actions.shape:
+        raise ValueError(f"actions and holds must have shape ({len(shown.y)}, {len(shown.x)})")
+    with look():
+        figure = Figure(figsize=(9.0, 3.7), layout="constrained")
+        left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+        _draw_actions(left, shown)
+        _draw_holds(figure, right, shown)
+        for axes in (left, right):
+            _draw_path(axes, shown)
+            axes.set_xlabel(shown.names[0])
+            axes.set_xlim(shown.x[0], shown.x[-1])
+            axes.set_ylim(shown.y[0], shown.y[-1])
+        left.set_ylabel(shown.names[1])
+        if title:
+            figure.suptitle(title.replace("$", " "))
+    return figure
+
+
+def _draw_actions(axes: Axes, shown: HoldMap) -> None:
+    n_actions = len(shown.action_names)
+    colors = ListedColormap([action_color(number) for number in range(n_actions)])
+    axes.pcolormesh(
+        shown.x,
+        shown.y,
+        shown.actions,
+        cmap=colors,
+        norm=BoundaryNorm(np.arange(n_actions + 1) - 0.5, n_actions),
+        shading="nearest",
+        alpha=0.75,
+        rasterized=True,
+    )
+    axes.set_title("what is done")
+    if n_actions > _MOST_LISTED:
+        return
+    used = np.unique(shown.actions)
+    axes.legend(
+        handles=[
+            Patch(color=action_color(int(number)), alpha=0.75, label=shown.action_names[number]) for number in used
+        ],
+        loc="upper left",
+        fontsize=7.5,
+        frameon=True,
+        framealpha=0.85,
+    )
+
+
+def _draw_holds(figure: Figure, axes: Axes, shown: HoldMap) -> None:
+    # The longest hold is dark, but the path stays visible on it.
+    colors = ListedColormap(mpl.colormaps[VALUE_COLORMAP](np.linspace(0.05, 0.9, shown.k_max)))
+    norm = BoundaryNorm(np.arange(shown.k_max + 1) + 0.5, shown.k_max)
+    axes.pcolormesh(shown.x, shown.y, shown.holds, cmap=colors, norm=norm, shading="nearest", rasterized=True)
+    axes.set_title("for how many steps")
+    bar = figure.colorbar(ScalarMappable(norm, colors), ax=axes, pad=0.02)
+    bar.ax.yaxis.set_major_locator(MaxNLocator(9, integer=True, min_n_ticks=1))
+    bar.ax.minorticks_off()
+    bar.outline.set_linewidth(0.5)
+
+
+def _draw_path(axes: Axes, shown: HoldMap) -> None:
+    if len(shown.path) == 0:
+        return
+    halo = [withStroke(linewidth=2.6, foreground="white")]
+    axes.plot(shown.path[:, 0], shown.path[:, 1], color=INK, linewidth=1.0, path_effects=halo)
+    dots = shown.path[shown.decided]
+    axes.plot(
+        dots[:, 0],
+        dots[:, 1],
+        linestyle="none",
+        marker="o",
+        markersize=4.5,
+        markerfacecolor="white",
+        markeredgecolor=INK,
+        markeredgewidth=0.9,
+    )

@@ -1,0 +1,86 @@
+"""What every option is worth at a state: value over persistence, a line per action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.draw.style import INK, action_color, look
+
+__all__ = ["draw_option_values"]
+
+_MOST_COLUMNS = 4
+_PANEL = (2.9, 2.6)
+_ROOM_FOR_LEGEND = 1.3
+
+
+def draw_option_values(
+    values: Sequence[ArrayLike],
+    chosen: Sequence[tuple[int, int]],
+    action_names: Sequence[str],
+    titles: Sequence[str],
+) -> Figure:
+    """Q(s,a,k) over k, one panel per state and one line per action; what was chosen is ringed.
+
+    Args:
+        values: Of each state (A, K).
+        chosen: Of each state the action's number, from 0, and for how long it is held.
+        action_names: (A,).
+        titles: Of each state, written above its panel.
+    """
+    tables = [np.asarray(table, dtype=np.float64) for table in values]
+    if not tables or any(table.ndim != 2 or len(table) != len(action_names) for table in tables):
+        raise ValueError(f"values must be tables of shape ({len(action_names)}, K), at least one")
+    columns = min(len(tables), _MOST_COLUMNS)
+    rows = -(-len(tables) // columns)
+    with look():
+        figure = Figure(
+            figsize=(_PANEL[0] * columns + _ROOM_FOR_LEGEND, _PANEL[1] * rows + 0.2), layout="constrained"
+        )
+        panels = [figure.add_subplot(rows, columns, number + 1) for number in range(len(tables))]
+        for number, (axes, table, option, title) in enumerate(zip(panels, tables, chosen, titles, strict=True)):
+            _draw_panel(axes, table, option, title, action_names)
+            if number % columns == 0:
+                axes.set_ylabel("$Q(s, a, k)$")
+            if number + columns >= len(tables):
+                axes.set_xlabel("held for $k$ steps")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right center", fontsize=8)
+    return figure
+
+
+def _draw_panel(
+    axes: Axes, table: NDArray[np.float64], option: tuple[int, int], title: str, action_names: Sequence[str]
+) -> None:
+    persistences = np.arange(1, table.shape[1] + 1)
+    for number, name in enumerate(action_names):
+        axes.plot(
+            persistences,
+            table[number],
+            color=action_color(number),
+            marker="o",
+            markersize=3,
+            linewidth=1.3,
+            label=name,
+        )
+    action, hold = option
+    axes.plot(
+        [hold],
+        [table[action, hold - 1]],
+        marker="o",
+        markersize=10,
+        markerfacecolor="none",
+        markeredgecolor=INK,
+        markeredgewidth=1.4,
+        linestyle="none",
+        label="chosen",
+    )
+    axes.set_title(title.replace("$", " "))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+    axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)
+    axes.set_axisbelow(True)

@@ -1,0 +1,69 @@
+"""What the actions and observations of well-known environments are called, for pictures and films."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+__all__ = ["action_names", "observation_names"]
+
+_ACTIONS = {
+    "MountainCar": ("push left", "no push", "push right"),
+    "CartPole": ("push left", "push right"),
+    "Acrobot": ("torque -1", "no torque", "torque +1"),
+    "LunarLander": ("no engine", "left engine", "main engine", "right engine"),
+}
+_OBSERVATIONS = {
+    "MountainCar": ("position", "velocity"),
+    "CartPole": ("cart position", "cart velocity", "pole angle", "pole angular velocity"),
+    "Acrobot": (
+        "cos of angle 1",
+        "sin of angle 1",
+        "cos of angle 2",
+        "sin of angle 2",
+        "angular velocity 1",
+        "angular velocity 2",
+    ),
+    "LunarLander": (
+        "x",
+        "y",
+        "velocity in x",
+        "velocity in y",
+        "angle",
+        "angular velocity",
+        "left leg touches",
+        "right leg touches",
+    ),
+}
+"""By the name of the environment's id without its version, in the order of its documentation."""
+
+
+def action_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
+    """One name per discrete action: the environment's own, or known ones, or numbers."""
+    space = env.action_space
+    assert isinstance(space, gymnasium.spaces.Discrete)
+    own = getattr(env.unwrapped, "action_names", None)
+    meanings = getattr(env.unwrapped, "get_action_meanings", None)
+    if own is None and callable(meanings):
+        own = [str(meaning).lower() for meaning in meanings()]
+    names = tuple(map(str, own)) if own is not None else _ACTIONS.get(_kind(env), ())
+    if len(names) == space.n:
+        return names
+    return tuple(f"action {space.start + number}" for number in range(int(space.n)))
+
+
+def observation_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
+    """One name per number of an observation that is a vector; none for others."""
+    space = env.observation_space
+    if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
+        return ()
+    names = _OBSERVATIONS.get(_kind(env), ())
+    if len(names) == space.shape[0]:
+        return names
+    return tuple(f"observation[{number}]" for number in range(space.shape[0]))
+
+
+def _kind(env: gymnasium.Env[Any, Any]) -> str:
+    spec = env.unwrapped.spec
+    return "" if spec is None else spec.name

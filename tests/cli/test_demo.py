@@ -1,0 +1,93 @@
+"""``holdfast demo``: what it trains, draws and says, and that it goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import demo, main
+
+PICTURES = ("curves.png", "policy.png", "values.png", "holds.png", "training.png", "film.gif")
+
+SMALL = {"50000": "400", 'policy_kwargs={"net_arch": [128, 128]}': 'policy_kwargs={"net_arch": [8]}'}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> demo.Demo:
+    """The whole demo at a tiny budget."""
+    options = [SMALL.get(option, option) for option in demo._FULL.options]
+    assert options != list(demo._FULL.options)
+    reduced = replace(demo._FULL, options=(*options, "learning_starts=50"), episodes=2)
+    monkeypatch.setattr(demo, "_FULL", reduced)
+    return reduced
+
+
+def test_the_quick_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--quick", "-o", str(tmp_path / "quick")]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    rows = {line[:26].strip(): line[26:].split() for line in lines}
+    # The better one reaches the goal every time, the other one never: five decisions for 24 steps.
+    assert rows["reached the goal"] == ["100%", "0%"]
+    assert [float(cell) for cell in rows["steps per episode"]] == [24.0, 100.0]
+    assert [float(cell) for cell in rows["decisions per episode"]] == [5.0, 100.0]
+    for name in PICTURES:
+        assert (tmp_path / "quick" / name).stat().st_size > 1000
+    assert any(line.startswith(f"  holdfast evaluate {tmp_path / 'quick/perq'} --sweep") for line in lines)
+
+
+def test_the_full_one_at_a_tiny_budget(
+    small: demo.Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--seed", "3"]) == 0
+    out = capfd.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    rows = {line[:26].strip(): line[26:].split() for line in out.splitlines()}
+    assert rows["return"][1] == "-200"
+    assert {path.name for path in Path("demo").iterdir()} == {"perdqn", "dqn", *PICTURES}
+    # What it shows as typed is what it trained.
+    typed = out[out.index("  holdfast train") : out.index("-o demo/dqn")].replace("\\\n", " ")
+    assert "--algo perdqn --k-max 16 --steps 400" in " ".join(typed.split())
+    # A second time there is nothing left to train.
+    began = time.monotonic()
+    assert main(["demo", "--seed", "3"]) == 0
+    assert "already finished" in capfd.readouterr().out
+    assert time.monotonic() - began < 120.0
+    assert main(["demo", "--seed", "4"]) == 2
+    assert "demo/perdqn holds a run with" in capfd.readouterr().err
+
+
+def test_without_pygame_there_is_no_film_but_a_demo(
+    small: demo.Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    assert main(["demo", "-o", str(tmp_path)]) == 0
+    assert "  no film: --render needs what this environment draws with: pygame is not" in capfd.readouterr().out
+    assert not (tmp_path / "film.gif").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent")
+def test_stopped_it_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "holdfast", "demo", "-o", "here"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 120.0
+        while not all((tmp_path / "here" / name / "metrics.csv").exists() for name in ("perdqn", "dqn")):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does
+        _, error = process.communicate(timeout=120.0)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert error.splitlines()[-1] == "holdfast demo: the same command goes on from there"
+    assert "Traceback" not in error
+    for name in ("perdqn", "dqn"):
+        assert (tmp_path / "here" / name / "checkpoint").exists()

@@ -1,0 +1,34 @@
+"""Values over k at a state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.draw import draw_option_values, save_figure
+
+VALUES = np.array([[1.0, 3.0, 2.0], [0.0, -1.0, -2.0]])
+
+
+def test_lines_and_the_choice(tmp_path: Path) -> None:
+    figure = draw_option_values([VALUES, -VALUES], [(0, 2), (1, 3)], ["left", "right"], ["first", "second"])
+    first, second = figure.axes
+    assert [line.get_ydata().tolist() for line in first.get_lines()] == [[1, 3, 2], [0, -1, -2], [3]]
+    assert first.get_lines()[2].get_xdata().tolist() == [2]
+    assert second.get_lines()[2].get_ydata().tolist() == [2]
+    assert [first.get_title(), second.get_title()] == ["first", "second"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["left", "right", "chosen"]
+    save_figure(figure, tmp_path / "values.png")
+
+
+def test_one_persistence_alone() -> None:
+    (axes,) = draw_option_values([VALUES[:, :1]], [(0, 1)], ["left", "right"], ["here"]).axes
+    assert len(axes.get_lines()) == 3
+
+
+@pytest.mark.parametrize("values", [[], [VALUES[0]], [VALUES.T]])
+def test_tables_must_fit(values: list[np.ndarray]) -> None:
+    with pytest.raises(ValueError, match=r"values must be tables of shape \(2, K\)"):
+        draw_option_values(values, [(0, 1)] * len(values), ["left", "right"], ["here"] * len(values))
