@@ -10,12 +10,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Written last, so that an interrupted installation is done again, from an empty .venv.
 INSTALLED := $(VENV)/.installed
-GRIDS := cliff bridge zigzag
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test soak check format format-check lint types bench constraints clean
+.PHONY: help demo demo-quick test soak check format format-check lint types bench constraints clean
 
 define require-python
 @command -v "$(PYTHON)" >/dev/null || \
@@ -30,8 +29,11 @@ help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
 	@awk -F ':.* ## ' '/^[a-z-]+:.* ## / { printf "  %-14s%s\n", $$1, $$2 }' Makefile
 
-demo: $(INSTALLED) ## solve three grids exactly and draw them into demo/
-	@for grid in $(GRIDS); do $(BIN)/holdfast solve $$grid --k-max 8 -o demo/$$grid || exit; done
+demo: $(INSTALLED) ## train PerDQN on MountainCar beside DQN and draw both, into demo/: six minutes
+	@$(BIN)/holdfast demo $(ARGS)
+
+demo-quick: $(INSTALLED) ## the same with tables on a grid, into demo/quick/: half a minute
+	@$(BIN)/holdfast demo --quick $(ARGS)
 
 # With EXIT_CODE_FILE the exit code of pytest goes there, because make would turn every failure into its own 2.
 test: $(INSTALLED) ## run all tests

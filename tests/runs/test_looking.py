@@ -131,6 +131,8 @@ def test_holds_are_written_down_for_every_evaluation(runs: Path) -> None:
     assert shares.shape == (len(steps), 3)
     assert shares.sum(axis=1) == pytest.approx(1.0)
     assert title == "CartPole-v1, PerDQN, K=3"
+    means = np.divide(evaluations["length_mean"], evaluations["decisions_mean"])
+    assert shares @ [1.0, 2.0, 3.0] == pytest.approx(means)
     decisions = dict.fromkeys(evaluations["step"], 0.0)
     lengths = dict(decisions)
     for step, held, count in zip(holds["step"], holds["held"], holds["decisions"], strict=True):

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -115,6 +116,15 @@ def test_rows_after_the_last_checkpoint_are_cut_back(options: dict[str, Any], tm
             file.write("9,9,9,9,9,9,9,9,9,9\n7,7")
     trained(options, tmp_path / "stopped")
     assert contents(tmp_path / "whole") == contents(tmp_path / "stopped")
+
+
+@pytest.mark.parametrize(
+    ("evaluated_at", "done", "is_due"), [(0, 4, False), (0, 5, True), (7, 9, False), (7, 10, True)]
+)
+def test_evaluations_are_due_at_multiples_of_their_interval(evaluated_at: int, done: int, is_due: bool) -> None:
+    # Several environments step at once, and may step over a multiple.
+    session = SimpleNamespace(config=SimpleNamespace(eval_every=5), evaluated_at=evaluated_at)
+    assert Session.evaluation_is_due(session, done) is is_due  # type: ignore[arg-type]
 
 
 @both
