@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-quick test soak check format format-check lint types bench constraints clean
+.PHONY: help demo demo-quick test soak check format format-check lint types bench paper-index constraints clean
 
 define require-python
 @command -v "$(PYTHON)" >/dev/null || \
@@ -59,6 +59,9 @@ types: $(INSTALLED) ## check the types with mypy
 
 bench: $(INSTALLED) ## run the benchmarks, alone on the machine; ARGS="--quick solve" for less
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+paper-index: $(INSTALLED) ## write docs/paper_index.md anew from the docstrings
+	@$(BIN)/python -m tests.paper_page
 
 constraints: ## find the newest versions of everything and pin them in constraints.txt
 	$(require-python)

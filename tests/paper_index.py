@@ -3,6 +3,8 @@
 A docstring claims an item with a line ``Paper: <Kind> <label>``. Each item leads to exactly one public name
 of ``src/holdfast``; a lemma, theorem or corollary leads to the test that shows it. Labels with a colon are the
 paper's LaTeX labels; the others name what the paper defines without a label.
+
+``tests.paper_page`` writes the same as a page, docs/paper_index.md.
 """
 
 from __future__ import annotations
@@ -11,57 +13,68 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import NamedTuple
+
+from tests.architecture import ROOT
+
+
+class Item(NamedTuple):
+    """Something that the paper defines, states or shows."""
+
+    kind: str
+    title: str  # what it is, in our words
+
 
 ITEMS = {
     # Objects
-    "defi:persistenceOption": "Definition",
-    "persistent-kernel": "Definition",  # P_k
-    "persistent-reward": "Definition",  # r_k
-    "partial-history": "Definition",  # H_t^κ
-    "k-value": "Definition",  # V*_k
-    "reduced-distribution": "Definition",  # ω̃
-    "eq:P_pers": "Equation",
+    "defi:persistenceOption": Item("Definition", "persistence options (a, k)"),
+    "persistent-kernel": Item("Definition", "P_k: where holding an action for k steps leads"),
+    "persistent-reward": Item("Definition", "r_k: the discounted reward of holding it"),
+    "partial-history": Item("Definition", "H_t^κ: what is seen while one action is held"),
+    "k-value": Item("Definition", "V*_k: the first action held for k steps, everything after it optimal"),
+    "reduced-distribution": Item("Definition", "ω̃: a distribution of persistences, cut at a horizon"),
+    "eq:P_pers": Item("Equation", "P_H: H steps of random options as one Markov chain"),
     # Operators, exact and on a history
-    "bellman-optimality": "Operator",  # T*
-    "option-optimality": "Operator",  # T*_K
-    "bootstrap": "Operator",  # T^κ
-    "all-persistence": "Operator",  # H^κ
-    "option-expectation": "Operator",  # T^ψ
-    "empirical-optimality": "Operator",
-    "empirical-bootstrap": "Operator",
-    "empirical-all-persistence": "Operator",
+    "bellman-optimality": Item("Operator", "T*, on primitive actions"),
+    "option-optimality": Item("Operator", "T*_K, on persistence options"),
+    "bootstrap": Item("Operator", "T^κ: κ steps seen, the rest from the value of holding on"),
+    "all-persistence": Item("Operator", "H^κ: T*_K where k ≤ κ, T^κ where k > κ"),
+    "option-expectation": Item("Operator", "T^ψ, for a policy over options"),
+    "empirical-optimality": Item("Operator", "T̂*, on a partial history"),
+    "empirical-bootstrap": Item("Operator", "T̂^κ, on a partial history"),
+    "empirical-all-persistence": Item("Operator", "Ĥ^κ, on a partial history"),
     # Statements; the paper labels its theorem as a proposition
-    "lem:r_k dec": "Lemma",
-    "prop:HQ_contraction": "Theorem",
-    "cor:apx_Qstar_equiv": "Corollary",
-    "prop:kemeny": "Proposition",
+    "lem:r_k dec": Item("Lemma", "r_k is r_k' and, from where that leads, r_{k−k'}"),
+    "prop:HQ_contraction": Item("Theorem", "H^κ contracts, Q*_K is its one fixed point, and does not grow with k"),
+    "cor:apx_Qstar_equiv": Item("Corollary", "Q*_K(s,a,1) = Q*(s,a)"),
+    "prop:kemeny": Item("Proposition", "Kemeny's constant by eigenvalues"),
     # Algorithms
-    "alg:pers_update": "Algorithm",
-    "alg:PerQ": "Algorithm",
-    "alg:split_traj": "Algorithm",
-    "per-dqn": "Algorithm",
+    "alg:pers_update": Item("Algorithm", "Algorithm 1, the all-persistence update"),
+    "alg:PerQ": Item("Algorithm", "Algorithm 2, PerQ-learning"),
+    "alg:split_traj": Item("Algorithm", "Algorithm 3, what each replay buffer receives"),
+    "per-dqn": Item("Algorithm", "PerDQN"),
     # Figures
-    "fig:Kemeny": "Figure",
-    "fig:adv_exploration": "Figure",
-    "fig:adv_exploration_fix": "Figure",
-    "fig:all_pers_update": "Figure",
-    "fig:atari": "Figure",
-    "fig:atariK": "Figure",
-    "fig:freeway_comp": "Figure",
-    "fig:freeway_extended": "Figure",
-    "fig:kem_complete": "Figure",
-    "fig:mt_car_2": "Figure",
-    "fig:mtcar": "Figure",
-    "fig:mtcar_comp": "Figure",
-    "fig:sync": "Figure",
-    "fig:sync_env": "Figure",
-    "fig:sync_val": "Figure",
-    "fig:tabular": "Figure",
-    "fig:tabular_multi": "Figure",
-    "fig:tabular_noboot": "Figure",
-    "fig:tabular_perf": "Figure",
-    "fig:tabular_times": "Figure",
+    "fig:Kemeny": Item("Figure", "Kemeny's constant over K_max"),
+    "fig:adv_exploration": Item("Figure", "MountainCar: where random options of any length lead"),
+    "fig:adv_exploration_fix": Item("Figure", "MountainCar: where random options of one length lead"),
+    "fig:all_pers_update": Item("Figure", "the order of the updates for κ = 2, K_max = 3"),
+    "fig:atari": Item("Figure", "six Atari games"),
+    "fig:atariK": Item("Figure", "Atari games with K_max = 4 and 8"),
+    "fig:freeway_comp": Item("Figure", "Freeway against DQN with larger batches"),
+    "fig:freeway_extended": Item("Figure", "Freeway with K_max = 4 and 8"),
+    "fig:kem_complete": Item("Figure", "Kemeny's constant and entropy, several horizons"),
+    "fig:mt_car_2": Item("Figure", "MountainCar without the bootstrap"),
+    "fig:mtcar": Item("Figure", "MountainCar"),
+    "fig:mtcar_comp": Item("Figure", "MountainCar against larger batches and εz-greedy"),
+    "fig:sync": Item("Figure", "synchronous learning: the errors"),
+    "fig:sync_env": Item("Figure", "synchronous learning: the grid"),
+    "fig:sync_val": Item("Figure", "synchronous learning: V*_k for every k"),
+    "fig:tabular": Item("Figure", "the three grids"),
+    "fig:tabular_multi": Item("Figure", "grids against Q-learning with more updates"),
+    "fig:tabular_noboot": Item("Figure", "grids without the bootstrap"),
+    "fig:tabular_perf": Item("Figure", "grids: returns"),
+    "fig:tabular_times": Item("Figure", "grids: computing times"),
 }
 
 # Shown by a test. A proposition is not among them: the paper's only one is a formula that is computed.
@@ -100,14 +113,33 @@ class Claim(NamedTuple):
 
     text: str  # what follows "Paper:"
     name: str
+    path: str  # of the file, from the root of the project
     public: bool
-    in_tests: bool
+
+    @property
+    def in_tests(self) -> bool:
+        """Whether it stands in a test."""
+        return self.path.startswith("tests/")
+
+    @property
+    def label(self) -> str:
+        """The item that is claimed."""
+        return self.text.partition(" ")[2]
 
 
-def claims_of(source: str, module: str, *, in_tests: bool) -> Iterator[Claim]:
+def all_claims() -> Iterator[Claim]:
+    """Those of the source and of the tests."""
+    for folder in ("src", "tests"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield from claims_of(path.read_text("utf-8"), path.relative_to(ROOT).as_posix())
+
+
+def claims_of(source: str, path: str) -> Iterator[Claim]:
     """All ``Paper:`` lines in the docstrings of a file's functions, classes and methods."""
     tree = ast.parse(source)
-    exported = _exported_names(tree)
+    exported = exported_names(tree)
+    in_tests = path.startswith("tests/")
+    module = ".".join(PurePosixPath(path).with_suffix("").parts[1:])
 
     def visit(node: ast.AST, outer: tuple[str, ...], public: bool) -> Iterator[Claim]:
         for child in ast.iter_child_nodes(node):
@@ -121,30 +153,31 @@ def claims_of(source: str, module: str, *, in_tests: bool) -> Iterator[Claim]:
             name = ".".join((module, *outer, child.name))
             for line in (ast.get_docstring(child) or "").splitlines():
                 if found := re.match(r"\s*paper\s*:(.*)", line, flags=re.IGNORECASE):
-                    yield Claim(found[1].strip(), name, is_public, in_tests)
+                    yield Claim(found[1].strip(), name, path, is_public)
             within = is_public and isinstance(child, ast.ClassDef)
             yield from visit(child, (*outer, child.name), within)
 
     return visit(tree, (), True)
 
 
-def index_problems(claims: Iterable[Claim], items: Mapping[str, str], pending: Collection[str]) -> list[str]:
+def index_problems(claims: Iterable[Claim], items: Mapping[str, Item], pending: Collection[str]) -> list[str]:
     """Sentences about everything that keeps an item from leading to exactly one public name."""
     found = []
     names: dict[str, list[str]] = defaultdict(list)
-    for text, name, public, in_tests in claims:
-        kind, _, label = text.partition(" ")
+    for claim in claims:
+        name, label = claim.name, claim.label
         if label not in items:
-            found.append(f"{name}: 'Paper: {text}' names no item of the paper")
+            found.append(f"{name}: 'Paper: {claim.text}' names no item of the paper")
             continue
         names[label].append(name)
-        if kind != items[label]:
-            found.append(f"{name}: {label} is of kind {items[label]}, not {kind}")
-        if in_tests != (items[label] in STATEMENTS):
-            place = "a public name of holdfast" if in_tests else "the test that shows it"
-            found.append(f"{name}: {items[label]} {label} must lead to {place}")
-        elif not public:
-            place = "a test function" if in_tests else "listed in its module's __all__"
+        expected, kind = items[label].kind, claim.text.partition(" ")[0]
+        if kind != expected:
+            found.append(f"{name}: {label} is of kind {expected}, not {kind}")
+        if claim.in_tests != (expected in STATEMENTS):
+            place = "a public name of holdfast" if claim.in_tests else "the test that shows it"
+            found.append(f"{name}: {expected} {label} must lead to {place}")
+        elif not claim.public:
+            place = "a test function" if claim.in_tests else "listed in its module's __all__"
             found.append(f"{name}: claims {label}, so it must be {place}")
     for label in items:
         where = names[label]
@@ -159,7 +192,8 @@ def index_problems(claims: Iterable[Claim], items: Mapping[str, str], pending: C
     return found
 
 
-def _exported_names(tree: ast.Module) -> set[object]:
+def exported_names(tree: ast.Module) -> set[object]:
+    """What a module's ``__all__`` lists."""
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]

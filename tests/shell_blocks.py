@@ -1,7 +1,7 @@
 """The shell blocks of a document, run as they are typed, at a budget of seconds.
 
 A folder of stand-ins comes first on PATH. ``holdfast`` is the real one behind smaller numbers. What would install,
-clone or serve something is not run, but must be possible: a target must be in the Makefile, an extra in the project.
+clone or serve something is not run, but must be possible: make must know the target, the project the extra.
 """
 
 from __future__ import annotations

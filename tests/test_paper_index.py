@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.architecture import ROOT
-from tests.paper_index import ITEMS, PENDING, PENDING_AT_MOST, Claim, claims_of, index_problems
-
-
-def all_claims() -> Iterator[Claim]:
-    for folder in (ROOT / "src", ROOT / "tests"):
-        for path in sorted(folder.rglob("*.py")):
-            module = ".".join(path.relative_to(folder).with_suffix("").parts)
-            yield from claims_of(path.read_text("utf-8"), module, in_tests=folder.name == "tests")
+from tests.paper_index import ITEMS, PENDING, PENDING_AT_MOST, Item, all_claims, claims_of, index_problems
 
 
 def test_each_item_leads_to_one_public_name_or_is_pending() -> None:
@@ -27,7 +17,7 @@ def test_the_number_of_pending_items_is_the_recorded_one() -> None:
 
 # That the index can fail, on a paper of two items:
 
-SMALL_PAPER = {"alg:walk": "Algorithm", "lem:steps add": "Lemma"}
+SMALL_PAPER = {"alg:walk": Item("Algorithm", "walking"), "lem:steps add": Item("Lemma", "steps add up")}
 WALK = '''
 __all__ = ["walk"]
 
@@ -47,7 +37,7 @@ def test_steps_add():
 
 
 def problems(code: str, test: str, pending: tuple[str, ...] = ()) -> list[str]:
-    claims = [*claims_of(code, "walks", in_tests=False), *claims_of(test, "test_walks", in_tests=True)]
+    claims = [*claims_of(code, "src/walks.py"), *claims_of(test, "tests/test_walks.py")]
     return index_problems(claims, SMALL_PAPER, pending)
 
 
