@@ -13,6 +13,7 @@ import holdfast
 
 PUBLIC = [
     "Decision",
+    "EZGreedyDQN",
     "EZGreedyQLearning",
     "EpisodeLog",
     "GridMap",

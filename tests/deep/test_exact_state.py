@@ -31,6 +31,7 @@ from holdfast.deep import OptionDQN, PerDQN, make_vec_env
 from holdfast.deep.agent_state import FORMAT
 from holdfast.deep.kept_values import KeptValues
 from holdfast.deep.priorities import PriorityTrees
+from holdfast.deep.replay import Views
 from tests.deep.diary import Captured
 
 # Forking is quick, and what is forked here calls nothing that has threads.
@@ -565,8 +566,12 @@ def test_kept_values_are_those_of_the_state_alone():
 class Another(OptionDQN):
     """An agent that never learns."""
 
-    def _random_options(self, n):
-        return np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+    @property
+    def views(self):
+        return Views(self.k_max)
+
+    def _random_durations(self, n):
+        return np.ones(n, dtype=np.int64)
 
     def _learn_from(self, batch):
         raise NotImplementedError

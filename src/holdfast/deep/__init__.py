@@ -1,5 +1,6 @@
 """Deep agents that hold their actions, as Stable-Baselines3 algorithms."""
 
+from holdfast.deep.ez_dqn import EZGreedyDQN
 from holdfast.deep.option_dqn import OptionDQN
 from holdfast.deep.per_dqn import PerDQN
 from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
@@ -8,6 +9,7 @@ from holdfast.deep.vec_envs import make_vec_env
 
 __all__ = [
     "CnnPolicy",
+    "EZGreedyDQN",
     "MlpPolicy",
     "MultiInputPolicy",
     "OptionDQN",

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gymnasium import spaces
 
 from holdfast.core.choice import Decision
-from holdfast.core.clock import is_interrupted
-from holdfast.core.options import Option, persistence_index
+from holdfast.core.options import Option
 
 if TYPE_CHECKING:
     from holdfast.deep.policies import OptionPolicy
@@ -120,9 +119,4 @@ class NetworkActor:
 
     def interrupts(self, observation: Any, action: int, left: int) -> bool:
         """Whether another option is better than holding on by more than the margin."""
-        margin = self.policy.interrupt_margin
-        if margin is None:
-            return False
-        values = self.policy.decide(observation).values
-        held = values[action - self.policy.action_space.start, persistence_index(left)]
-        return bool(is_interrupted(values.max(), held, margin))
+        return self.policy.interrupts(observation, action, left)
