@@ -28,6 +28,7 @@ PUBLIC = [
     "PerQLearning",
     "QLearning",
     "TabularMDP",
+    "TempoRLDQN",
     "TempoRLQLearning",
     "__version__",
     "load_policy",

@@ -5,6 +5,7 @@ from holdfast.deep.option_dqn import OptionDQN
 from holdfast.deep.per_dqn import PerDQN
 from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 from holdfast.deep.replay import OptionReplayBuffer
+from holdfast.deep.temporl_dqn import TempoRLDQN
 from holdfast.deep.vec_envs import make_vec_env
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "OptionDQN",
     "OptionReplayBuffer",
     "PerDQN",
+    "TempoRLDQN",
     "make_vec_env",
 ]
