@@ -93,29 +93,29 @@ def test_a_time_limit_that_is_terminal_ends_the_values():
     np.testing.assert_allclose(model.policy.decide(Second.observe(0)).values, 0.0, atol=0.02)
 
 
-MAP = "S..\n.#.\n..G"
+MAP = "S..#\n...G"
 
 
 @pytest.mark.slow
 def test_the_tabular_and_the_deep_learner_agree_on_a_grid():
     gamma, k_max = 0.9, 3
-    grid = GridWorld(MAP, step_limit=30)
+    grid, live = GridWorld(MAP, step_limit=30), [0, 1, 2, 4, 5, 6]
     table = TempoRLQLearning(k_max, gamma=gamma, alpha=0.5, epsilon=1.0)
     table.fit(GridWorld(MAP, step_limit=30), 4000)
     seen = gymnasium.wrappers.FlattenObservation(grid)
-    model = learned(seen, 6000, gamma=gamma, k_max=k_max, policy_kwargs={"net_arch": [64]}, head_arch=[64])
-    expected, tabular = table.policy().table, table.policy()
-    live = [0, 1, 2, 3, 5, 6, 7]
+    wide = {"policy_kwargs": {"net_arch": [64]}, "head_arch": [64], "buffer_size": 5000}
+    model = learned(seen, 2500, gamma=gamma, k_max=k_max, **wide)
     deep = model.policy.decide(np.eye(grid.observation_space.n, dtype=np.float32)[live])
-    np.testing.assert_allclose(deep.values, expected[live], rtol=0.0, atol=0.05)
+    np.testing.assert_allclose(deep.values, table.policy().table[live], rtol=0.0, atol=0.05)
+    actions = model.policy.option_values(th.eye(8)[live])[:, :, 0]
+    np.testing.assert_allclose(actions, table.q[live, :, 0], rtol=0.0, atol=0.05)
+    clear = 0
     for number, state in enumerate(live):
         # Of two ways that are equally long either may be the better by a hair.
-        values = table.q[state, :, 0]
-        assert values[int(deep.action[number])] >= values.max() - 1e-6
-    clear = [state for state in live if np.sum(table.q[state, :, 0] > table.q[state].max() - 1e-3) == 1]
-    assert len(clear) >= 4
-    for state in clear:
-        assert deep.action[live.index(state)] == tabular.decide(state).action
+        best = np.flatnonzero(table.q[state, :, 0] > table.q[state].max() - 1e-3)
+        assert deep.action[number] in best
+        clear += len(best) == 1
+    assert clear >= 3
 
 
 # Choosing ---------------------------------------------------------------------------------------------------

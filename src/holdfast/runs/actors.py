@@ -101,12 +101,17 @@ class NetworkActor:
         """The same values, acted upon in another way.
 
         Raises:
-            ValueError: The margin is less than the tolerance.
+            ValueError: The policy has no choice, or the margin is less than the tolerance.
         """
         import copy
 
         from holdfast.deep.arguments import check_acting
 
+        if self.policy.k_max == 1 and (decision_tolerance or interrupt_margin is not None):
+            raise ValueError(
+                "decision_tolerance and interrupt_margin must not be given for a policy that holds every action "
+                "for one step"
+            )
         policy = copy.deepcopy(self.policy)
         policy.decision_tolerance, policy.interrupt_margin = check_acting(
             decision_tolerance or 0.0, interrupt_margin
