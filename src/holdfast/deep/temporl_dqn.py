@@ -33,8 +33,8 @@ class TempoRLDQN(OptionDQN):
     two coins are tossed with the same ε: one for the action and one for the skip, which may be the best one of a
     random action or a random one of the best action.
 
-    Both values are learned from PerDQN's ring. D_j holds every sub-transition (t, t+j) inside a skip,
-    wherever in it t lies; D_1 holds every primitive step. A tuple's target, of either value, is
+    Both values are learned from PerDQN's ring. D_j holds every sub-transition (t, t+j) inside a skip, wherever in
+    it t lies, and D_1 so every primitive step, from the skip's end on. A tuple's target, of either value, is
 
         r^j + γ^j Q⁻(s', argmax_a Q(s',a)),
 
