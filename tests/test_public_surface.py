@@ -13,6 +13,7 @@ import holdfast
 
 PUBLIC = [
     "Decision",
+    "EZGreedyDQN",
     "EZGreedyQLearning",
     "EpisodeLog",
     "GridMap",
@@ -27,6 +28,7 @@ PUBLIC = [
     "PerQLearning",
     "QLearning",
     "TabularMDP",
+    "TempoRLDQN",
     "TempoRLQLearning",
     "__version__",
     "load_policy",

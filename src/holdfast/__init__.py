@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.core import Decision, Option, OptionClock, OptionSpace, PartialHistory
-    from holdfast.deep import PerDQN, make_vec_env
+    from holdfast.deep import EZGreedyDQN, PerDQN, TempoRLDQN, make_vec_env
     from holdfast.envs import EpisodeLog, GridMap, GridWorld, HoldAction
     from holdfast.mdp import TabularMDP
     from holdfast.runs import load_policy
@@ -27,6 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Decision",
+    "EZGreedyDQN",
     "EZGreedyQLearning",
     "EpisodeLog",
     "GridMap",
@@ -41,6 +42,7 @@ __all__ = [
     "PerQLearning",
     "QLearning",
     "TabularMDP",
+    "TempoRLDQN",
     "TempoRLQLearning",
     "__version__",
     "load_policy",

@@ -1,4 +1,4 @@
-"""The agents that must behave as Stable-Baselines3's users expect. A new agent joins by a line in ``AGENTS``."""
+"""The agents that must behave as Stable-Baselines3's users expect: every deep one in the list of algorithms."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import torch as th
 from stable_baselines3 import DQN
 
-from holdfast import PerDQN
 from holdfast.deep import OptionDQN
+from holdfast.runs import ALGORITHMS, Algorithm
 
 Factory = Callable[..., OptionDQN]
 """``make(env, policy="MlpPolicy", **overrides)``."""
@@ -32,18 +32,16 @@ SMALL: dict[str, Any] = {
 """Arguments that DQN has too, for runs of a few dozen steps."""
 
 
-def _agent(kind: type[OptionDQN], **own: Any) -> Factory:
+def _agent(algorithm: Algorithm) -> Factory:
     def make(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> OptionDQN:
-        return kind(policy, env, **{**SMALL, "head_arch": [4], **own, **overrides})
+        own = {"head_arch": [4], "k_max": 4, **algorithm.stands_for}
+        agent: OptionDQN = algorithm.load()(policy, env, **{**SMALL, **own, **overrides})
+        return agent
 
     return make
 
 
-AGENTS: dict[str, Factory] = {
-    "perdqn1": _agent(PerDQN, k_max=1),
-    "perdqn4": _agent(PerDQN, k_max=4),
-    "msa4": _agent(PerDQN, k_max=4, bootstrap=False),
-}
+AGENTS: dict[str, Factory] = {name: _agent(found) for name, found in ALGORITHMS.items() if found.is_deep}
 
 
 def make_dqn(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> DQN:
@@ -52,11 +50,15 @@ def make_dqn(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> DQN:
 
 
 def decide(model: OptionDQN, action_of: Callable[[Any], int]) -> None:
-    """Let an agent hold ``action_of`` an observation for as long as it can."""
+    """Let an agent hold ``action_of`` an observation for as long as its greedy policy can."""
+    depth = model.policy.k_max + (model.valued == "skips")
 
     def option_values(observations: th.Tensor) -> Any:
-        values = np.zeros((len(observations), int(model.action_space.n), model.k_max), np.float32)
-        values[np.arange(len(values)), [action_of(row) for row in observations.tolist()], -1] = 1.0
+        values = np.zeros((len(observations), int(model.action_space.n), depth), np.float32)
+        chosen = [action_of(row) for row in observations.tolist()]
+        # The longest hold; and of skips the value of the action, which comes first.
+        values[np.arange(len(values)), chosen, -1] = 1.0
+        values[np.arange(len(values)), chosen, 0] += 0.5
         return values
 
     model.policy.option_values = option_values  # type: ignore[method-assign]

@@ -43,7 +43,7 @@ def test_episodes_are_counted_and_are_all_alike(model, n_envs, of):
     assert len(set(rewards)) == 1
     mean, deviation = evaluate_policy(who, env, n_eval_episodes=6)
     assert (mean, deviation) == (rewards[0], 0.0)
-    k = model.k_max
+    k = model.policy.k_max
     actions = [0]
     for time in range(1, 7):
         actions.append(actions[-1] if time % k else (time + actions[-1]) % 3)

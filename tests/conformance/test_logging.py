@@ -69,6 +69,34 @@ def test_the_numbers_are_right(make):
         assert all(row["rollout/decisions_mean"] == 6.0 and row["rollout/hold_mean"] == 1.0 for row in rows)
 
 
+@pytest.mark.parametrize("n_envs", [1, 4])
+def test_decisions_are_counted(make, n_envs):
+    model = make(vector(n_envs, length=9))
+    begun, begin = [0] * n_envs, model.clock.begin
+    per_episode = []
+
+    def spy(mask, *arguments, **keywords):
+        for env in np.flatnonzero(mask):
+            begun[env] += 1
+        begin(mask, *arguments, **keywords)
+
+    class Ends(BaseCallback):
+        def _on_step(self):
+            for env in np.flatnonzero(self.locals["dones"]):
+                per_episode.append(begun[env])
+                begun[env] = 0
+            return True
+
+    model.clock.begin = spy
+    model.learn(36 * n_envs, callback=Ends())
+    assert len(per_episode) == 4 * n_envs
+    assert list(model.hold_statistics.episode_decisions) == per_episode
+    assert (set(per_episode) == {9}) == (model.k_max == 1)
+    holds = model.hold_statistics.holds
+    assert sum(holds) == 36 * n_envs
+    assert 1 <= min(holds) <= max(holds) <= model.k_max
+
+
 @pytest.mark.parametrize("name", ["csv", "json", "log"])
 def test_formats(make, tmp_path, name):
     model = make(vector())

@@ -76,7 +76,7 @@ def test_the_start_of_an_episode_drops_what_is_held(model):
         np.testing.assert_array_equal(dropped[0], fresh[0])
         for one, other in zip(dropped[1], fresh[1], strict=True):
             np.testing.assert_array_equal(one, other)
-    if model.k_max > 1:
+    if model.policy.k_max > 1:
         held = model.predict(observations, state, np.zeros(6, bool), deterministic=True)[0]
         np.testing.assert_array_equal(held, fresh[0][::-1])
         assert (held != fresh[0]).any()
@@ -105,7 +105,7 @@ def test_each_environment_holds_its_own(make):
 def test_what_is_held_is_held_for_as_long_as_was_decided(make):
     model, asked = make(Echo()), []
     decide(model, lambda observation: asked.append(observation[0]) or int(observation[0]) % 3)
-    k, state, actions = model.k_max, None, []
+    k, state, actions = model.policy.k_max, None, []
     for step in range(2 * k):
         action, state = model.predict(np.array([step, 0], np.float32), state, deterministic=True)
         actions.append(int(action))

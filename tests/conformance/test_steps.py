@@ -102,20 +102,20 @@ def test_learning_again_begins_anew_unless_told_otherwise(make):
 def test_a_reset_ends_what_is_held_and_going_on_does_not(make):
     quiet = {"exploration_initial_eps": 0.0, "exploration_final_eps": 0.0, "gradient_steps": 0}
     model = make(vector(length=50), learning_starts=0, **quiet)
-    asked = []
+    asked, k = [], model.policy.k_max
     decide(model, lambda observation: asked.append(model.num_timesteps) or 2)
     model.learn(1)
     model.learn(1)
     assert asked == [0, 0]
-    model.learn(2 * model.k_max - 1, reset_num_timesteps=False)
-    assert asked == [0, *range(0, 2 * model.k_max, model.k_max)]
+    model.learn(2 * k - 1, reset_num_timesteps=False)
+    assert asked == [0, *range(0, 2 * k, k)]
     model.set_env(vector(length=50))
     model.learn(1, reset_num_timesteps=False)
-    assert asked[-1] == 2 * model.k_max
+    assert asked[-1] == 2 * k
     model.learn(1, reset_num_timesteps=False)
     model.set_env(vector(length=50))
     model.learn(1, reset_num_timesteps=False)
-    assert asked[-1] == 2 * model.k_max + 2
+    assert asked[-1] == 2 * k + 2
 
 
 def test_learning_for_no_steps(make):

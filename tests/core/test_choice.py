@@ -8,9 +8,11 @@ from hypothesis.extra import numpy as hnp
 
 from holdfast.core.choice import (
     best_option,
+    best_skip,
     count_best,
     few_decision_option,
     is_exploratory,
+    longest_skip,
     longest_within,
     nth_best,
     scaled_index,
@@ -54,6 +56,19 @@ def test_arrays_and_leaf_functions_choose_alike(values: np.ndarray, tolerance: f
         action, position = divmod(nth_best(table, 0), table.shape[1])
         assert (actions[row], durations[row]) == (action, position + 1)
         assert (held_actions[row], held[row]) == (action, longest_within(table, action, position, tolerance) + 1)
+
+
+def test_the_action_is_chosen_by_its_own_value_and_then_its_skip() -> None:
+    # Action 0 has the larger skip values, action 1 the larger value.
+    actions = [1.0, 2.0, 2.0]
+    skips = [[9.0, 9.0, 9.0], [0.5, 1.0, 1.0], [7.0, 7.0, 7.0]]
+    assert [int(part) for part in best_skip(actions, skips)] == [1, 3]
+    skips[1] = [1.0, 0.75, 0.5]
+    assert [int(best_skip(actions, skips, tolerance)[1]) for tolerance in (0.0, 0.25, 0.3, 0.5)] == [1, 2, 2, 3]
+    np.testing.assert_array_equal(longest_skip([skips, skips], [1, 0]), [1, 3])
+    chosen, holds = best_skip(np.stack([actions, [5.0, 0.0, 0.0]]), np.stack([skips, skips]))
+    assert chosen.tolist() == [1, 0]
+    assert holds.tolist() == [1, 3]
 
 
 def test_leading_axes_are_kept() -> None:

@@ -18,6 +18,7 @@ from holdfast.core.targets import (
     empirical_optimality,
     options_state_value,
     primitive_state_value,
+    skip_target,
     state_value,
 )
 
@@ -101,6 +102,21 @@ def test_double_value_by_hand():
     assert double_state_value(Q[2], Q[1]) == -1.0
     np.testing.assert_array_equal(double_state_value(Q[[1, 2]], Q[[2, 1]]), [-2.0, -1.0])
     np.testing.assert_array_equal(double_state_value(Q[None, [1, 2]], Q[None, [2, 1]]), [[-2.0, -1.0]])
+
+
+def test_skip_target_by_hand():
+    online, target = np.array([1.0, 3.0, 2.0]), np.array([9.0, 4.0, 7.0])
+    # The second action is best online, and worth 4 elsewhere: 2 + ¼·4.
+    assert skip_target(2.0, 0.25, online, target, False) == 3.0
+    assert skip_target(2.0, 0.25, online, target, True) == 2.0
+    several = skip_target(
+        np.array([1.0, 0.0]),
+        np.array([0.5, 1.0]),
+        np.stack([online, -online]),
+        np.stack([target, target]),
+        np.array([0.0, 0.0]),
+    )
+    np.testing.assert_array_equal(several, [1.0 + 0.5 * 4.0, 9.0])
 
 
 def test_double_value_breaks_ties_by_the_first_option():

@@ -80,8 +80,11 @@ class Step(NamedTuple):
 class LiteralReplay:
     """Options as lists of steps. An option is open until it is closed."""
 
-    def __init__(self, n_envs: int, capacity: int, k_max: int, bootstrap: bool) -> None:
-        self.capacity, self.k_max, self.bootstrap = capacity, k_max, bootstrap
+    def __init__(
+        self, n_envs: int, capacity: int, k_max: int, bootstrap: bool, pad_terminal: bool = False
+    ) -> None:
+        self.capacity, self.k_max = capacity, k_max
+        self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
         self.open: list[list[Step]] = [[] for _ in range(n_envs)]
         self.closed: list[list[Step]] = []
         self.time = 0
@@ -101,7 +104,7 @@ class LiteralReplay:
             for item in sub_transitions(history, self.k_max, GAMMA):
                 if item.k != k or option[item.start].time < self.time - self.capacity:
                     continue
-                if not self.bootstrap and item.length != k:
+                if not (self.bootstrap or item.length == k or (self.pad_terminal and item.done)):
                     continue
                 found[
                     Tuple(
@@ -176,7 +179,8 @@ class Trial:
             gamma=GAMMA,
             **settings,
         )
-        self.literal = LiteralReplay(n_envs, capacity, k_max, settings.get("bootstrap", True))
+        shorter = (settings.get("bootstrap", True), settings.get("pad_terminal", False))
+        self.literal = LiteralReplay(n_envs, capacity, k_max, *shorter)
         self.timeout_is_terminal = timeout_is_terminal
         self.same_observation = same_observation
         self.n_envs, self.k_max = n_envs, k_max

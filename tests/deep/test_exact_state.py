@@ -27,10 +27,11 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack, VecMonitor, VecNormalize
 
-from holdfast.deep import OptionDQN, PerDQN, make_vec_env
+from holdfast.deep import EZGreedyDQN, OptionDQN, PerDQN, TempoRLDQN, make_vec_env
 from holdfast.deep.agent_state import FORMAT
 from holdfast.deep.kept_values import KeptValues
 from holdfast.deep.priorities import PriorityTrees
+from holdfast.deep.replay import Views
 from tests.deep.diary import Captured
 
 # Forking is quick, and what is forked here calls nothing that has threads.
@@ -118,6 +119,7 @@ class Case(NamedTuple):
             after it; ``"again"``: after it, and it goes on with a reset; ``"ended"``: where a callback ended it;
             ``"changed"``: after it, with other weights in the target network.
         arguments: Of the agent.
+        agent: Its class.
     """
 
     n_envs: int = 1
@@ -128,6 +130,7 @@ class Case(NamedTuple):
     policy: str = "MlpPolicy"
     stop: str = "running"
     arguments: dict[str, Any] = {}  # noqa: RUF012 - never written
+    agent: type[OptionDQN] = PerDQN
 
 
 def monitored(env: Any) -> VecMonitor:
@@ -181,6 +184,9 @@ CASES = {
     "again": Case(2, stop="again"),
     "ended": Case(stop="ended"),
     "changed": Case(stop="changed"),
+    "skips": Case(2, arguments={"interrupt_margin": 0.01}, agent=TempoRLDQN),
+    "skips of one": Case(arguments={"pad_terminal": False, "prioritized": False}, agent=TempoRLDQN),
+    "held exploration": Case(2, arguments={"durations": "zeta"}, agent=EZGreedyDQN),
 }
 STEPS, STOPPED = 130, 70
 LATER = {"fresh": STEPS, **dict.fromkeys(("after", "again", "ended", "changed"), STEPS - STOPPED)}
@@ -202,7 +208,7 @@ MEANT: dict[str, Callable[[Any], bool]] = {
 """What a case is there for, as seen in its state."""
 
 
-def build(case: Case, seed: int | None) -> PerDQN:
+def build(case: Case, seed: int | None) -> Any:
     env: Any = {"env": Drift()}.get(case.given or "", case.given)
     if env is None:
         processes = {"vec_env_cls": SubprocVecEnv, "vec_env_kwargs": {"start_method": "fork"}}
@@ -225,7 +231,7 @@ def build(case: Case, seed: int | None) -> PerDQN:
         "head_arch": [4],
         "device": "cpu",
     }
-    return PerDQN(case.policy, env, **{**defaults, **case.arguments})
+    return case.agent(case.policy, env, **{**defaults, **case.arguments})
 
 
 class Stopping(BaseCallback):
@@ -565,8 +571,12 @@ def test_kept_values_are_those_of_the_state_alone():
 class Another(OptionDQN):
     """An agent that never learns."""
 
-    def _random_options(self, n):
-        return np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+    @property
+    def views(self):
+        return Views(self.k_max)
+
+    def _random_durations(self, n):
+        return np.ones(n, dtype=np.int64)
 
     def _learn_from(self, batch):
         raise NotImplementedError

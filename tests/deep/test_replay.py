@@ -42,6 +42,7 @@ def test_views_equal_the_literal_buffers(data):
         capacity=data.draw(st.integers(1, 9), label="capacity"),
         k_max=k_max,
         bootstrap=data.draw(st.booleans(), label="bootstrap"),
+        pad_terminal=data.draw(st.booleans(), label="pad_terminal"),
         timeout_is_terminal=data.draw(st.booleans(), label="timeout_is_terminal"),
         prioritized=data.draw(st.booleans(), label="prioritized") or k_max == 1,
     )
@@ -115,6 +116,21 @@ def test_without_bootstrap_a_view_has_complete_windows_only():
     batch = trial.buffer.sample(5)
     assert (batch.weights[:2] == 1).all()
     assert (batch.weights[2] == 0).all()
+
+
+def test_padded_a_window_that_ends_the_episode_is_in_every_longer_view_too():
+    for end, timeout_is_terminal, in_all in (
+        ("terminated", False, True),
+        ("truncated", False, False),
+        ("truncated", True, True),
+        ("goes on", False, False),
+    ):
+        steps = ((0, 2), (0, 2, 4, end))
+        trial = played(*steps, bootstrap=False, pad_terminal=True, timeout_is_terminal=timeout_is_terminal)
+        views = drawable_tuples(trial.buffer)
+        lengths = [sorted(found.length for found in view.elements()) for view in views]
+        assert lengths == ([[1, 1], [1, 2], [1, 2]] if in_all else [[1, 1], [2], []])
+        assert all(found.done for found in views[2])
 
 
 def test_terminal_and_truncated_ends():

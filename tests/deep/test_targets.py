@@ -16,6 +16,7 @@ from holdfast.deep.targets import (
     all_persistence_targets,
     held_values,
     kept_targets,
+    skip_targets,
     state_values,
 )
 
@@ -230,3 +231,35 @@ def test_the_tuples_of_a_history_give_the_empirical_operator(seed, kappa, k_max,
                 q=tensor,
             )
             assert found == pytest.approx(expected[k - 1], rel=1e-5, abs=1e-6)
+
+
+# TempoRL ----------------------------------------------------------------------------------------------------
+
+
+def test_skip_targets_by_hand():
+    # Two last states, two actions: online the second is best in the first state, the first in the second.
+    target_q, online_q = th.tensor([[[5.0], [2.0]], [[3.0], [8.0]]]), th.tensor([[[0.0], [1.0]], [[1.0], [0.0]]])
+    found = skip_targets(
+        rewards=th.tensor([[1.0, 1.0], [0.5, 0.5]]),
+        discounts=th.tensor([[0.5, 0.5], [0.25, 0.25]]),
+        dones=th.tensor([[0.0, 1.0], [0.0, 0.0]]),
+        target_q=target_q,
+        online_q=online_q,
+        next_index=th.tensor([[0, 0], [0, 1]]),
+    )
+    # 1 + ½·2, then nothing beyond an end, then ½ + ¼·2 and ½ + ¼·3.
+    assert found.tolist() == [[2.0, 1.0], [1.0, 1.25]]
+
+
+@given(seed=st.integers(0, 2**31))
+def test_skip_targets_equal_their_numpy_twin(seed):
+    random = np.random.default_rng(seed)
+    target_q, online_q = random.normal(size=(2, 5, 3))
+    index = random.integers(5, size=(4, 6))
+    rewards, discounts = random.normal(size=(2, 4, 6))
+    dones = random.integers(2, size=(4, 6)).astype(np.float64)
+    expected = core.skip_target(rewards, discounts, online_q[index], target_q[index], dones)
+    tensors = (
+        th.as_tensor(array) for array in (rewards, discounts, dones, target_q[..., None], online_q[..., None])
+    )
+    np.testing.assert_allclose(skip_targets(*tensors, th.as_tensor(index)), expected, rtol=1e-12)

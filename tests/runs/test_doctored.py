@@ -174,6 +174,41 @@ def test_policies_with_other_arguments_are_refused(change: dict[str, Any], run: 
         load_policy(run)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"valued": "options"},
+        {"valued": "everything"},
+        {"valued": ["skips"]},
+        {"k_max": 2},
+        {"k_max": 10**9},
+        {"head_arch": [10**9]},
+        {"head_arch": []},
+        {"net_arch": [100_000, 100_000]},
+    ],
+    ids=str,
+)
+def test_policies_of_skips_with_other_arguments_are_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    trained({**BOTH["network"], "algo": "temporl-dqn"}, tmp_path)
+    assert load_policy(tmp_path).decide(np.zeros(4, np.float32)).values.shape == (2, 3)
+    path = tmp_path / "policy/policy.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, "arguments": {**document["arguments"], **change}}))
+    with pytest.raises(ValueError, match=r"the saved (policy|state) "):
+        load_policy(tmp_path)
+
+
+def test_a_policy_that_does_not_say_what_it_values_values_options(run: Path, kind: str) -> None:
+    if kind == "table":
+        pytest.skip("a table has no network")
+    path = run / "policy/policy.json"
+    document = json.loads(path.read_text())
+    before = load_policy(run).decide(np.zeros(4, np.float32)).values
+    assert document["arguments"].pop("valued") == "options"
+    path.write_text(json.dumps(document))
+    np.testing.assert_array_equal(load_policy(run).decide(np.zeros(4, np.float32)).values, before)
+
+
 def test_rows_in_a_huge_file_are_not_all_read(run: Path) -> None:
     with (run / "metrics.csv").open("ab") as file:
         file.truncate(2**33)
@@ -253,7 +288,7 @@ def test_arrays_that_are_as_huge_as_they_say_are_refused(run: Path, options: dic
     assert found
 
 
-@pytest.mark.parametrize("algo", ["dqn", "msa-dqn", "q", "msa-q", "temporl-q"])
+@pytest.mark.parametrize("algo", ["dqn", "msa-dqn", "temporl-dqn", "ez-dqn", "q", "msa-q", "temporl-q"])
 def test_a_checkpoint_of_another_algorithm_is_refused(
     algo: str, run: Path, options: dict[str, Any], tmp_path: Path, kind: str
 ) -> None:

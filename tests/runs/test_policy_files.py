@@ -14,7 +14,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
-from holdfast import PerDQN
+from holdfast import EZGreedyDQN, PerDQN, TempoRLDQN
 from holdfast.runs import load_policy
 from holdfast.runs.policy_files import network_state, write_policy
 from holdfast.runs.spaces import space_from, space_state
@@ -86,6 +86,30 @@ def test_a_loaded_policy_decides_the_same(space: Any, tmp_path: Path) -> None:
         assert (one.action, one.hold) == (two.action, two.hold)
         assert np.array_equal(one.values, two.values)
         assert loaded.interrupts(seen, one.action, 2) in (True, False)
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("kind", [TempoRLDQN, EZGreedyDQN])
+def test_the_policies_of_the_other_agents_decide_the_same(kind: Any, space: Any, tmp_path: Path) -> None:
+    margin = {"decision_tolerance": 0.01, "interrupt_margin": 0.05} if kind is TempoRLDQN else {}
+    model = kind(policy_of(space), Still(space), k_max=3, buffer_size=50, seed=0, **margin)
+    write_policy(tmp_path, network_state("temporl-dqn", model.policy))
+    loaded = load_policy(tmp_path)
+    space.seed(0)
+    for _ in range(10):
+        seen = space.sample()
+        one, two = model.policy.decide(seen), loaded.decide(seen)
+        assert (one.action, one.hold) == (two.action, two.hold)
+        assert np.array_equal(one.values, two.values)
+        assert loaded.interrupts(seen, one.action, 1) == model.policy.interrupts(seen, one.action, 1)
+    assert loaded.acting == (model.decision_tolerance, model.interrupt_margin)
+    assert loaded.acting_with(0.0, None).acting == (0.0, None)
+    if kind is EZGreedyDQN:
+        for other in ((0.1, None), (0.0, 0.1)):
+            with pytest.raises(ValueError, match="a policy that holds every action for one step"):
+                loaded.acting_with(*other)
+    else:
+        assert loaded.acting_with(1e6, None).decide(space.sample()).hold == 3
 
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from holdfast.core import PartialHistory
+from holdfast.core.durations import duration_distribution
 from holdfast.mdp import TabularMDP
 from holdfast.tabular import EZGreedyQLearning, QLearning
-from holdfast.tabular.ez_greedy import draw_ez_option, duration_distribution
+from holdfast.tabular.ez_greedy import draw_ez_option
 from tests.tabular.conftest import corridor, same_episodes
 
 
@@ -17,12 +18,6 @@ def test_an_update_by_hand() -> None:
     learner.update(PartialHistory(np.array([0, 1, 2]), 1, np.array([6.0, 2.0]), terminated=True))
     # Q(0,1) = ½(6 + ½·8) = 5, then Q(1,1) = ½·2 = 1.
     np.testing.assert_array_equal(learner.q[:, 1, 0], [5.0, 1.0, 0.0])
-
-
-def test_durations() -> None:
-    np.testing.assert_allclose(duration_distribution("uniform", 4), 0.25)
-    np.testing.assert_allclose(duration_distribution("zeta", 3), np.array([36.0, 9.0, 4.0]) / 49.0)
-    np.testing.assert_allclose(duration_distribution("zeta", 2, mu=1.0), [2 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize("kind", ["uniform", "zeta"])

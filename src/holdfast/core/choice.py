@@ -17,9 +17,11 @@ from holdfast.core.options import duration_at
 __all__ = [
     "Decision",
     "best_option",
+    "best_skip",
     "count_best",
     "few_decision_option",
     "is_exploratory",
+    "longest_skip",
     "longest_within",
     "nth_best",
     "scaled_index",
@@ -118,3 +120,32 @@ def few_decision_option(values: ArrayLike, tolerance: float) -> tuple[NDArray[np
     # A NaN is within no tolerance; then the best option stays as it is.
     longest = np.maximum(durations, duration_at(last))
     return actions, np.where(within.any(axis=-1), longest, durations)
+
+
+def best_skip(
+    action_values: ArrayLike, skip_values: ArrayLike, tolerance: float = 0.0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """TempoRL's greedy choice: a = argmax Q(s,·), then j = argmax J(s,·|a), the longest of equals.
+
+    Args:
+        action_values: (..., A) Q(s,a), the first of equals is taken.
+        skip_values: (..., A, K) J(s,j|a).
+        tolerance: What a longer skip may cost, at least 0.
+
+    Returns:
+        Actions and skips, each (...).
+    """
+    actions = np.asarray(np.argmax(np.asarray(action_values), axis=-1))
+    return actions, longest_skip(skip_values, actions, tolerance)
+
+
+def longest_skip(skip_values: ArrayLike, actions: ArrayLike, tolerance: float = 0.0) -> NDArray[np.int64]:
+    """How long to hold given ``actions`` (...): the longest time worth within ``tolerance`` of the best.
+
+    Args:
+        skip_values: (..., A, K) of holding each action for each time.
+        actions: (...).
+        tolerance: At least 0.
+    """
+    rows = np.take_along_axis(np.asarray(skip_values), np.asarray(actions)[..., None, None], axis=-2)
+    return few_decision_option(rows, tolerance)[1]

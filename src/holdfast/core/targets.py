@@ -27,6 +27,7 @@ __all__ = [
     "empirical_optimality",
     "options_state_value",
     "primitive_state_value",
+    "skip_target",
     "state_value",
 ]
 
@@ -79,6 +80,28 @@ def double_state_value(online_q: NDArray[np.floating], target_q: NDArray[np.floa
     target = target_q.reshape(*target_q.shape[:-2], -1)
     best = np.argmax(online, axis=-1, keepdims=True)
     return np.take_along_axis(target, best, axis=-1)[..., 0]
+
+
+def skip_target(
+    reward: Any,
+    discount: Any,
+    online_values: NDArray[np.floating],
+    target_values: NDArray[np.floating],
+    terminated: Any,
+) -> Any:
+    """TempoRL's target of J(s,j|a), and with j = 1 of Q(s,a): r^j + γ^j Q⁻(s', argmax_a' Q(s',a')).
+
+    Skips are valued through the action values alone, by double Q-learning.
+
+    Args:
+        reward: r^j.
+        discount: γ^j.
+        online_values: (..., A) Q(s',·), by which the action is chosen.
+        target_values: (..., A) Q⁻(s',·), by which it is valued.
+        terminated: Whether s' is terminal.
+    """
+    next_value = double_state_value(online_values[..., None], target_values[..., None])
+    return bootstrapped_return(reward, discount, next_value, terminated)
 
 
 def state_value(q: NDArray[np.floating], kind: str = "options") -> Any:

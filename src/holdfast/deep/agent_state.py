@@ -169,7 +169,7 @@ _ARGUMENTS = (
 def _made_of(agent: OptionDQN) -> dict[str, str]:
     """What a state must agree with before it is looked at any further, as text."""
     assert agent.replay_buffer is not None
-    arguments = {name: getattr(agent, name) for name in _ARGUMENTS}
+    arguments = {name: getattr(agent, name) for name in (*_ARGUMENTS, *agent.own_arguments)}
     if callable(arguments["learning_rate"]):
         # What a schedule does cannot be compared.
         arguments["learning_rate"] = "a schedule"

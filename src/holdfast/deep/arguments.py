@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from holdfast.core.checks import check_integer, check_real
 
@@ -15,7 +17,11 @@ __all__ = [
     "check_subclass",
     "check_timeouts",
     "check_window",
+    "completed_by",
+    "with_fixed",
 ]
+
+Init = TypeVar("Init", bound=Callable[..., None])
 
 
 class UnsupportedActionsError(ValueError, AssertionError):
@@ -92,3 +98,44 @@ def check_acting(decision_tolerance: Any, interrupt_margin: Any) -> tuple[float,
             "a hold would be dropped as soon as it is chosen"
         )
     return tolerance, margin
+
+
+def with_fixed(name: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments with those that an agent stands for, which nobody may give it.
+
+    Args:
+        name: The agent's.
+        given: What it was given.
+        fixed: What it stands for.
+
+    Raises:
+        TypeError: One of these was given.
+    """
+    for key in given:
+        if key in fixed:
+            raise TypeError(f"{key} must not be given to {name}, which stands for {key}={fixed[key]!r}")
+    return {**given, **fixed}
+
+
+def completed_by(base: type, fixed: Mapping[str, Any]) -> Callable[[Init], Init]:
+    """Let a constructor that hands its keywords on to ``base`` show all of the arguments that it takes.
+
+    Args:
+        base: Whose constructor gets them.
+        fixed: Arguments of ``base`` that cannot be given.
+    """
+    handed_on = inspect.signature(base.__init__).parameters  # type: ignore[misc]
+
+    def complete(constructor: Init) -> Init:
+        own = {
+            name: parameter
+            for name, parameter in inspect.signature(constructor).parameters.items()
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        }
+        shown = {name: parameter for name, parameter in handed_on.items() if name not in fixed} | own
+        constructor.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            sorted(shown.values(), key=lambda parameter: parameter.kind)
+        )
+        return constructor
+
+    return complete

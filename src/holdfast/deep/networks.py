@@ -10,16 +10,15 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch as th
 from gymnasium import spaces
-from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.preprocessing import is_image_space, preprocess_obs
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor, create_mlp
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
 from holdfast.deep.hand_pass import HandPass
+from holdfast.deep.trunk import SpaceScaler, TrunkNetwork
 
 __all__ = ["ConvFeatures", "OptionQNetwork", "SpaceScaler", "StackedHeads", "StackedLinear"]
 
@@ -90,6 +89,11 @@ class StackedHeads(nn.Module):
         """Head k on its own rows: (K, B, in) → (K, B, A)."""
         return self._rest(self.stack[0].forward(features))
 
+    @property
+    def hidden_units(self) -> list[int]:
+        """Of each head's layers."""
+        return [layer.bias.shape[1] for layer in self.stack[:-1]]
+
     def on_shared(self, features: th.Tensor) -> th.Tensor:
         """Every head on every row: (B, in) → (K, B, A)."""
         return self._rest(self.stack[0].on_shared(features))
@@ -101,27 +105,6 @@ class StackedHeads(nn.Module):
             state_value, advantages = values[..., :1], values[..., 1:]
             values = state_value + advantages - advantages.mean(dim=-1, keepdim=True)
         return values
-
-
-class SpaceScaler(nn.Module):
-    """Scales the dimensions of a Box that have finite bounds to [−1, 1]; leaves all others as they are."""
-
-    centre: th.Tensor
-    half_width: th.Tensor
-
-    def __init__(self, space: spaces.Box) -> None:
-        super().__init__()
-        low, high = space.low.astype(np.float64), space.high.astype(np.float64)
-        bounded = (np.abs(low) < 1e30) & (np.abs(high) < 1e30) & (high > low)
-        low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-        centre, half_width = (high + low) / 2.0, (high - low) / 2.0
-        # Derived from the space, so not part of the saved weights.
-        self.register_buffer("centre", th.as_tensor(centre, dtype=th.float32), persistent=False)
-        self.register_buffer("half_width", th.as_tensor(half_width, dtype=th.float32), persistent=False)
-
-    def forward(self, observations: th.Tensor) -> th.Tensor:
-        """(B, ...) → (B, ...)."""
-        return (observations - self.centre) / self.half_width
 
 
 class ConvFeatures(BaseFeaturesExtractor):
@@ -151,7 +134,7 @@ class ConvFeatures(BaseFeaturesExtractor):
         return self.layers(observations)
 
 
-class OptionQNetwork(BasePolicy):
+class OptionQNetwork(TrunkNetwork):
     """Q(s,a,k) for every option: features extractor, trunk, stacked heads.
 
     With k_max = 1 and no head layers it is SB3's ``QNetwork``, drawn and rounded alike.
@@ -170,12 +153,8 @@ class OptionQNetwork(BasePolicy):
         scale_to_space: Scale finite Box bounds to [−1, 1].
 
     Attributes:
-        trunk_layers: The linear ones of the trunk.
         hand_pass: Its passes by hand, if it is plain.
     """
-
-    action_space: spaces.Discrete
-    features_extractor: BaseFeaturesExtractor
 
     def __init__(
         self,
@@ -194,113 +173,47 @@ class OptionQNetwork(BasePolicy):
         super().__init__(
             observation_space,
             action_space,
-            features_extractor=features_extractor,
-            normalize_images=normalize_images,
+            features_extractor,
+            features_dim,
+            net_arch,
+            activation_fn,
+            normalize_images,
+            k_max,
+            scale_to_space,
         )
-        self.k_max = k_max
-        self.trunk = nn.Sequential(*create_mlp(features_dim, -1, net_arch, activation_fn))
-        width = net_arch[-1] if net_arch else features_dim
-        self.heads = StackedHeads(k_max, width, head_arch, int(action_space.n), activation_fn, dueling)
-        self.scalers = nn.ModuleDict(_scalers(observation_space) if scale_to_space else {})
-        self.net_arch, self.features_dim, self.activation_fn = net_arch, features_dim, activation_fn
-        self.trunk_layers = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
-        self._layers_as_made = (*self.trunk, *self.heads.stack)
-        self._was_made_plain = (
-            type(self) is OptionQNetwork
-            and isinstance(observation_space, spaces.Box)
-            and not is_image_space(observation_space)
-            and type(features_extractor) is FlattenExtractor
-            and activation_fn is nn.ReLU
-        )
+        self.heads = StackedHeads(k_max, self.width, head_arch, int(action_space.n), activation_fn, dueling)
+        self._heads_are_made(type(self) is OptionQNetwork)
         self.hand_pass = HandPass(self)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             **super()._get_constructor_parameters(),
-            "features_extractor": self.features_extractor,
-            "features_dim": self.features_dim,
-            "net_arch": self.net_arch,
-            "activation_fn": self.activation_fn,
-            "k_max": self.k_max,
-            "head_arch": [layer.bias.shape[1] for layer in self.heads.stack[:-1]],
+            "head_arch": self.heads.hidden_units,
             "dueling": self.heads.dueling,
-            "scale_to_space": len(self.scalers) > 0,
         }
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it maps vectors through linear layers and ReLUs that nobody has changed or watches."""
-        if not self._was_made_plain:
-            return False
-        layers = (*self.trunk._modules.values(), *self.heads.layers._modules.values())
-        return len(layers) == len(self._layers_as_made) and all(
-            layer is made
-            and not (layer._forward_hooks or layer._forward_pre_hooks)
-            and not (layer._backward_hooks or layer._backward_pre_hooks)
-            and ("weight" in layer._parameters or type(layer) is nn.ReLU)
-            for layer, made in zip(layers, self._layers_as_made, strict=True)
-        )
-
-    def version(self) -> tuple[Any, ...]:
-        """Changes when weights are written or replaced.
-
-        Who writes through ``.data``, as SB3's ``polyak_update`` does, leaves PyTorch's own versions as they are;
-        that is noticed by the last biases, which every step of an optimiser moves.
-        """
-        parameters = self.plain_parameters() or self.parameters()
-        biases = self.heads.stack[-1].bias.detach().sum().item()
-        return (biases, *[(id(part), part._version) for part in parameters])
-
-    def plain_parameters(self) -> list[th.Tensor] | None:
-        """The parameters of a plain network, found without going through the modules; None of another."""
-        if not self.is_plain:
-            return None
-        layers: tuple[nn.Linear | StackedLinear, ...] = (*self.trunk_layers, *self.heads.stack)
-        return [part for layer in layers for part in (layer.weight, layer.bias)]
+    def head_layers(self) -> tuple[nn.Module, ...]:
+        """The stacked layers."""
+        return tuple(self.heads.layers._modules.values())
 
     @property
-    def device(self) -> th.device:
-        """Where the parameters are."""
-        return self.heads.stack[0].weight.device
+    def last_bias(self) -> th.Tensor:
+        """That of the outputs."""
+        return self.heads.stack[-1].bias
 
     def forward(self, obs: Any) -> th.Tensor:
         """Values of every option: (B, A, K)."""
-        return self.heads.on_shared(self._trunk_features(obs)).permute(1, 2, 0)
+        return self.heads.on_shared(self.trunk_features(obs)).permute(1, 2, 0)
+
+    def bootstrap_values(self, obs: Any) -> th.Tensor:
+        """Those of every option: (B, A, K)."""
+        return self(obs)
 
     def own_head_values(self, obs: Any) -> th.Tensor:
         """Values (K, B, A) of K·B observations, laid out view by view: head k sees the rows of D_k only."""
-        features = self._trunk_features(obs)
+        features = self.trunk_features(obs)
         return self.heads(features.view(self.k_max, -1, features.shape[-1]))
-
-    def _trunk_features(self, obs: Any) -> th.Tensor:
-        if self.is_plain:
-            # The same for vectors through linear layers and ReLUs, without the cost of calling modules.
-            features = self.plain_inputs(obs)
-            for layer in self.trunk_layers:
-                features = F.linear(features, layer.weight, layer.bias).relu_()
-            return features
-        inputs = preprocess_obs(obs, self.observation_space, normalize_images=self.normalize_images)
-        for key, scaler in self.scalers.items():
-            inputs = {**inputs, key: scaler(inputs[key])} if isinstance(inputs, dict) else scaler(inputs)
-        return self.trunk(self.features_extractor(inputs))
-
-    def plain_inputs(self, obs: th.Tensor) -> th.Tensor:
-        """What the first layer of a plain network sees: (B, inputs)."""
-        inputs = obs.float().flatten(1)
-        if "all" in self.scalers:
-            inputs = self.scalers["all"](inputs.view_as(obs)).flatten(1)
-        return inputs
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         """The action of the best option, for SB3's sake."""
         return self(observation).flatten(1).argmax(dim=1) // self.k_max
-
-
-def _scalers(space: spaces.Space[Any]) -> dict[str, nn.Module]:
-    """A scaler for each Box that is no image, by key; one called "all" for a plain space."""
-    parts = space.spaces if isinstance(space, spaces.Dict) else {"all": space}
-    return {
-        key: SpaceScaler(part)
-        for key, part in parts.items()
-        if isinstance(part, spaces.Box) and not is_image_space(part)
-    }

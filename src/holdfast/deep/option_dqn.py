@@ -4,12 +4,12 @@
 logger works as with DQN. What changes is where an action comes from (an ``OptionClock`` that is given a new option
 only when the last one is over) and what is stored with it (whether the option is over).
 
-``OptionDQN`` is abstract: an agent supplies how random options are drawn and the loss of a batch.
+``OptionDQN`` is abstract: an agent supplies what of the replay it learns from, how random durations are drawn, and
+the loss of a batch.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -39,12 +39,15 @@ from holdfast.deep.arguments import (
     check_timeouts,
     check_window,
 )
+from holdfast.deep.exploration import Exploration, toss_coins
 from holdfast.deep.networks import OptionQNetwork
 from holdfast.deep.optimizing import optimizer_step
-from holdfast.deep.policies import CnnPolicy, Exploration, MlpPolicy, MultiInputPolicy, OptionPolicy
+from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
 from holdfast.deep.regression import Residuals
-from holdfast.deep.replay import OptionBatch, OptionReplayBuffer
+from holdfast.deep.replay import OptionBatch, OptionReplayBuffer, Views
+from holdfast.deep.skip_network import SkipQNetwork
 from holdfast.deep.statistics import HoldStatistics, UpdateStatistics
+from holdfast.deep.storing import check_finite, with_last_observations
 from holdfast.deep.targets import TARGET_VALUES
 from holdfast.envs.episode_log import EpisodeLog
 
@@ -68,10 +71,11 @@ _REPLAY_ARGUMENTS = {
     "k_max": "k_max",
     "gamma": "gamma",
     "bootstrap": "bootstrap",
+    "pad_terminal": "pad_terminal",
     "prioritized": "prioritized",
     "alpha": "priority_alpha",
 }
-"""Arguments of the replay, and what the agent calls them."""
+"""Arguments of the replay that the agent gives it, and what the agent calls them."""
 
 
 class OptionDQN(DQN):
@@ -120,7 +124,17 @@ class OptionDQN(DQN):
         schedule_steps: Steps over which ε, β and a learning rate's schedule go; None for those that ``learn`` is
             asked for. Behind them they stay where they are.
         _init_setup_model: SB3's.
+
+    Attributes:
+        valued: What the policy's network values, one of ``VALUED``.
+        n_coins: Exploration coins where an option begins: 1 for the whole of it, or 2, one for its action and one
+            for its duration.
+        own_arguments: Names of the arguments that the agent adds to these.
     """
+
+    valued: ClassVar[str] = "options"
+    n_coins: ClassVar[int] = 1
+    own_arguments: ClassVar[tuple[str, ...]] = ()
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
         "MlpPolicy": MlpPolicy,
@@ -128,8 +142,8 @@ class OptionDQN(DQN):
         "MultiInputPolicy": MultiInputPolicy,
     }
     policy: OptionPolicy
-    q_net: OptionQNetwork  # type: ignore[assignment]
-    q_net_target: OptionQNetwork  # type: ignore[assignment]
+    q_net: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
+    q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     replay_buffer: OptionReplayBuffer | None
     action_space: spaces.Discrete
 
@@ -240,15 +254,30 @@ class OptionDQN(DQN):
             _init_setup_model=_init_setup_model,
         )
 
+    @property
+    @abstractmethod
+    def views(self) -> Views:
+        """What of the replay is learned from; its ``k_max`` is the largest persistence that has values."""
+
+    def _replay_arguments(self) -> dict[str, Any]:
+        return {
+            **self.views._asdict(),
+            "gamma": self.gamma,
+            "prioritized": self.prioritized,
+            "alpha": self.priority_alpha,
+        }
+
     def _setup_model(self) -> None:
         given_policy_kwargs, given_replay_kwargs = self.policy_kwargs, self.replay_buffer_kwargs
         # SB3 builds policy and replay from these two; what it saves and compares are the user's own.
         self.policy_kwargs = {
             **{name: getattr(self, name) for name in _POLICY_ARGUMENTS},
+            "valued": self.valued,
+            "k_max": self.views.k_max,
             **given_policy_kwargs,
         }
         self.replay_buffer_kwargs = {
-            **{name: getattr(self, source) for name, source in _REPLAY_ARGUMENTS.items()},
+            **self._replay_arguments(),
             "handle_timeout_termination": not self.timeout_is_terminal,
             **given_replay_kwargs,
         }
@@ -263,7 +292,7 @@ class OptionDQN(DQN):
         if self.replay_buffer is not None:
             self.replay_buffer.finish()
         self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
-        self.update_statistics = UpdateStatistics(self.k_max)
+        self.update_statistics = UpdateStatistics(self.views.k_max)
 
     def _refuse_scaling_twice(self, env: Any) -> None:
         normalizer = None if env is None else unwrap_vec_normalize(env)
@@ -285,8 +314,8 @@ class OptionDQN(DQN):
     # Acting ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _random_options(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Draw ``n`` exploratory options: actions, numbered from 0, and durations."""
+    def _random_durations(self, n: int) -> NDArray[np.int64]:
+        """Draw for how long ``n`` exploratory actions are held, each in 1..k_max."""
 
     def predict(
         self,
@@ -303,15 +332,16 @@ class OptionDQN(DQN):
         return self.policy.predict_holding(observation, state, episode_start, deterministic, explore)
 
     def _toss_coins(self, n: int) -> Exploration:
-        """One coin for each of ``n`` environments that need an option."""
-        mask = np.array([np.random.rand() < self.exploration_rate for _ in range(n)])  # noqa: NPY002 - SB3's
-        return self._explore(mask)
+        """Coins for each of ``n`` environments that need an option, and what is random by them."""
+        return self._explore(*toss_coins(n, self.exploration_rate, self.n_coins))
 
-    def _explore(self, mask: NDArray[np.bool_]) -> Exploration:
-        actions = np.zeros(len(mask), dtype=np.int64)
-        durations = np.ones(len(mask), dtype=np.int64)
-        actions[mask], durations[mask] = self._random_options(int(mask.sum()))
-        return Exploration(mask, actions, durations)
+    def _explore(self, draws_action: NDArray[np.bool_], draws_hold: NDArray[np.bool_]) -> Exploration:
+        actions = np.zeros(len(draws_action), dtype=np.int64)
+        durations = np.ones(len(draws_hold), dtype=np.int64)
+        n_actions = int(draws_action.sum())
+        actions[draws_action] = [self.action_space.sample() - self.action_space.start for _ in range(n_actions)]
+        durations[draws_hold] = self._random_durations(int(draws_hold.sum()))
+        return Exploration(draws_action, draws_hold, actions, durations)
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
@@ -322,7 +352,7 @@ class OptionDQN(DQN):
         if warming_up:
             idle = self.clock.idle
             if idle.any():
-                drawn = self._explore(idle)
+                drawn = self._explore(idle, idle)
                 self.clock.begin(idle, drawn.actions, drawn.durations, exploratory=True)
         elif self.policy.interrupt_margin is not None or self.clock.idle.any():
             observation, _ = self.policy.obs_to_tensor(self._last_obs)  # type: ignore[arg-type]
@@ -345,57 +375,27 @@ class OptionDQN(DQN):
         dones: NDArray[Any],
         infos: list[dict[str, Any]],
     ) -> None:
-        self._check_finite("reward", reward)
-        self._check_finite("observation", new_obs)
+        check_finite("reward", reward, self.num_timesteps)
+        check_finite("observation", new_obs, self.num_timesteps)
         for env in np.flatnonzero(dones):
             if infos[env].get("terminal_observation") is not None:
-                self._check_finite("observation", infos[env]["terminal_observation"], int(env))
+                check_finite("observation", infos[env]["terminal_observation"], self.num_timesteps, int(env))
         began = np.equal(self.clock.elapsed, 0)
         over = self.clock.tick(dones)
         self.hold_statistics.step(began, over, self.clock.elapsed, np.asarray(dones, dtype=np.bool_))
-        replay_buffer.announce(over)
+        # Who learns from single steps need not wait until an option is over.
+        replay_buffer.announce(over | (self.views.k_max == 1))
         normalizer = self._vec_normalize_env
         if normalizer is None:
             self._last_original_obs, original_obs = self._last_obs, new_obs
         else:
             original_obs, reward = normalizer.get_original_obs(), normalizer.get_original_reward()
         # The buffer copies what it stores, so that only the last observations of episodes need a copy here.
-        next_obs = self._with_last_observations(original_obs, dones, infos) if dones.any() else original_obs
+        next_obs = with_last_observations(original_obs, dones, infos, normalizer) if dones.any() else original_obs
         replay_buffer.add(self._last_original_obs, next_obs, buffer_action, reward, dones, infos)
         self._last_obs = new_obs
         if normalizer is not None:
             self._last_original_obs = original_obs
-
-    def _with_last_observations(self, observations: Any, dones: NDArray[Any], infos: list[dict[str, Any]]) -> Any:
-        """A copy of what the environments show, with the last observation of each episode that ended.
-
-        A VecEnv resets by itself: what it shows then is the first observation of the next episode.
-        """
-        observations = copy.deepcopy(observations)
-        for env in np.flatnonzero(dones):
-            last = infos[env].get("terminal_observation")
-            if last is None:
-                continue
-            if self._vec_normalize_env is not None:
-                last = self._vec_normalize_env.unnormalize_obs(last)
-            if isinstance(observations, dict):
-                for key, values in observations.items():
-                    values[env] = last[key]
-            else:
-                observations[env] = last
-        return observations
-
-    def _check_finite(self, name: str, given: Any, env: int | None = None) -> None:
-        """Refuse numbers that are none: of every environment, or of one."""
-        for values in given.values() if isinstance(given, dict) else (given,):
-            values = np.asarray(values)
-            if values.dtype.kind == "f" and not np.isfinite(values).all():
-                if env is None:
-                    env = int(np.argmax(~np.isfinite(values).reshape(len(values), -1).all(axis=1)))
-                raise ValueError(
-                    f"env must give finite numbers: environment {env} gave a {name} that is NaN "
-                    f"or infinite at step {self.num_timesteps}"
-                )
 
     def _setup_learn(
         self,
@@ -413,7 +413,7 @@ class OptionDQN(DQN):
             self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         if environments_are_reset:
             self._drop_held_options()
-            self._check_finite("observation", self._last_obs)
+            check_finite("observation", self._last_obs, self.num_timesteps)
         return result
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
@@ -440,32 +440,21 @@ class OptionDQN(DQN):
 
     # Learning ----------------------------------------------------------------------------------------------
 
-    @property
-    def _keeps_target_values(self) -> bool:
-        """One view gains nothing by keeping, and what a training VecNormalize says of an observation changes."""
-        return self.k_max > 1 and self._vec_normalize_env is None
-
     def _target_values(self, rows: NDArray[np.int64]) -> th.Tensor:
-        """Q⁻(s,·,·) of the observations in rows of the replay, (U, A, K)."""
+        """Q⁻ of the observations in rows of the replay, (U, A, ·)."""
         assert self.replay_buffer is not None
         with th.no_grad():
-            return self.q_net_target(self.replay_buffer.observations_at(rows, self._vec_normalize_env))
-
-    def _kept_target_values(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Q⁻(s,·,·) by row of the replay, (rows, A, K), known for ``rows`` at least."""
-        buffer = self.replay_buffer
-        assert buffer is not None
-        buffer.kept.belong_to(self.q_net_target.version())
-        buffer.kept.need(rows, lambda missing: self._target_values(missing).cpu().numpy())
-        return buffer.kept.values
+            observations = self.replay_buffer.observations_at(rows, self._vec_normalize_env)
+            return self.q_net_target.bootstrap_values(observations)
 
     def _online_values(self, rows: NDArray[np.int64]) -> th.Tensor:
-        """Q(s,·,·) of the observations in distinct rows of the replay, (U, A, K)."""
+        """Q of the observations in distinct rows of the replay, (U, A, ·)."""
         assert self.replay_buffer is not None
         # Next states must not move batch-norm statistics.
         self.policy.set_training_mode(False)
         with th.no_grad():
-            values = self.q_net(self.replay_buffer.observations_at(rows, self._vec_normalize_env))
+            observations = self.replay_buffer.observations_at(rows, self._vec_normalize_env)
+            values = self.q_net.bootstrap_values(observations)
         self.policy.set_training_mode(True)
         return values
 
@@ -486,7 +475,7 @@ class OptionDQN(DQN):
             "observation_space": self.observation_space,
             "action_space": self.action_space,
             "n_envs": self.n_envs,
-            **{name: getattr(self, source) for name, source in _REPLAY_ARGUMENTS.items()},
+            **self._replay_arguments(),
             **{name: value for name, value in self.replay_buffer_kwargs.items() if hasattr(loaded, name)},
         }
         if before is not None:

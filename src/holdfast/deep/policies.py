@@ -6,8 +6,8 @@ its LSTM state. Without it every call decides anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch as th
@@ -23,24 +23,23 @@ from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.dqn.policies import DQNPolicy
 from torch import nn
 
-from holdfast.core.choice import Decision, best_option, few_decision_option
+from holdfast.core.checks import check_choice
+from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock, is_interrupted
 from holdfast.core.options import persistence_index
+from holdfast.deep.exploration import Explore
 from holdfast.deep.networks import OptionQNetwork
+from holdfast.deep.rules import OptionRule, Rule, SkipRule
+from holdfast.deep.skip_network import SkipQNetwork
 
-__all__ = ["CnnPolicy", "Exploration", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
-
-
-class Exploration(NamedTuple):
-    """Options drawn at random for some of n environments that need one; read where ``mask`` holds."""
-
-    mask: NDArray[np.bool_]
-    actions: NDArray[np.int64]
-    durations: NDArray[np.int64]
+__all__ = ["VALUED", "CnnPolicy", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
 
 
-Explore = Callable[[int], Exploration]
-"""Given how many environments need an option, which of them explore, and how."""
+VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], Rule]] = {
+    "options": (OptionQNetwork, OptionRule()),
+    "skips": (SkipQNetwork, SkipRule()),
+}
+"""What a policy values, by name: the network that does it, and how its values are read."""
 
 
 class OptionPolicy(DQNPolicy):
@@ -57,17 +56,21 @@ class OptionPolicy(DQNPolicy):
         normalize_images: Divide images by 255.
         optimizer_class: Adam by default, then with torch's fused kernel.
         optimizer_kwargs: Its arguments.
+        valued: ``"options"`` for Q(s,a,k), ``"skips"`` for Q(s,a) and J(s,k|a).
         k_max: Largest persistence.
         head_arch: Hidden units of each head.
-        dueling: Dueling heads.
+        dueling: Dueling heads, of options.
         normalize_observations: ``"space"`` scales finite Box bounds to [−1, 1].
         decision_tolerance: Deterministic acting takes the longest hold of the best action whose value is within
             this of the best.
         interrupt_margin: Drop a greedy option when another is better by more than this; None never does.
+
+    Attributes:
+        rule: How an option follows from the values.
     """
 
-    q_net: OptionQNetwork  # type: ignore[assignment]
-    q_net_target: OptionQNetwork  # type: ignore[assignment]
+    q_net: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
+    q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     action_space: spaces.Discrete
 
     def __init__(
@@ -83,6 +86,7 @@ class OptionPolicy(DQNPolicy):
         optimizer_class: type[th.optim.Optimizer] = th.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
         *,
+        valued: str = "options",
         k_max: int = 1,
         head_arch: Sequence[int] = (),
         dueling: bool = False,
@@ -90,6 +94,8 @@ class OptionPolicy(DQNPolicy):
         decision_tolerance: float = 0.0,
         interrupt_margin: float | None = None,
     ) -> None:
+        self.valued = check_choice("valued", valued, tuple(VALUED))
+        _, self.rule = VALUED[self.valued]
         self.k_max = k_max
         self.head_arch = list(head_arch)
         self.dueling = dueling
@@ -112,20 +118,23 @@ class OptionPolicy(DQNPolicy):
             optimizer_kwargs,
         )
 
-    def make_q_net(self) -> OptionQNetwork:  # type: ignore[override]
+    def make_q_net(self) -> OptionQNetwork | SkipQNetwork:  # type: ignore[override]
         """One network, with a features extractor of its own."""
+        kind, _ = VALUED[self.valued]
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return OptionQNetwork(
+        if kind is OptionQNetwork:
+            arguments["dueling"] = self.dueling
+        return kind(
             **arguments,
             k_max=self.k_max,
             head_arch=self.head_arch,
-            dueling=self.dueling,
             scale_to_space=self.normalize_observations == "space",
         ).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             **super()._get_constructor_parameters(),
+            "valued": self.valued,
             "k_max": self.k_max,
             "head_arch": self.head_arch,
             "dueling": self.dueling,
@@ -158,7 +167,7 @@ class OptionPolicy(DQNPolicy):
     # Deciding ----------------------------------------------------------------------------------------------
 
     def option_values(self, observation: Any) -> NDArray[np.float32]:
-        """Q(s,·,·) of a batch of observations, as tensors: (n, A, K)."""
+        """The network's table of a batch of observations, as tensors: (n, A, ·), to be read by ``rule``."""
         with th.no_grad():
             return self.q_net(observation).cpu().numpy()
 
@@ -171,12 +180,21 @@ class OptionPolicy(DQNPolicy):
         _refuse_reset_tuple(observation)
         self.set_training_mode(False)
         tensor, is_batch = self.obs_to_tensor(observation)
-        values = self.option_values(tensor)
-        actions, durations = few_decision_option(values, self.decision_tolerance)
-        actions = actions + self.action_space.start
+        table = self.option_values(tensor)
+        actions, durations = self.rule.choose(table, self.decision_tolerance)
+        actions, values = actions + self.action_space.start, self.rule.options(table)
         if is_batch:
             return Decision(actions, durations, values)
         return Decision(int(actions[0]), int(durations[0]), values[0])
+
+    def interrupts(self, observation: Any, action: int, left: int) -> bool:
+        """Whether ``action``, which was to be held for ``left`` more steps, is dropped at one observation."""
+        if self.interrupt_margin is None:
+            return False
+        self.set_training_mode(False)
+        table = self.option_values(self.obs_to_tensor(observation)[0])
+        held = self.rule.options(table)[0, action - self.action_space.start, persistence_index(left)]
+        return bool(is_interrupted(self.rule.best(table)[0], held, self.interrupt_margin))
 
     def predict(
         self,
@@ -240,8 +258,9 @@ class OptionPolicy(DQNPolicy):
             watched = ~clock.idle & ~clock.exploratory
             if watched.any():
                 known = self.option_values(observation)
-                held = known[np.arange(n_envs), clock.action, persistence_index(clock.left)]
-                interrupted = watched & is_interrupted(known.max(axis=(1, 2)), held, self.interrupt_margin)
+                options = self.rule.options(known)
+                held = options[np.arange(n_envs), clock.action, persistence_index(clock.left)]
+                interrupted = watched & is_interrupted(self.rule.best(known), held, self.interrupt_margin)
                 clock.cut(interrupted)
         idle = clock.idle
         n_idle = int(idle.sum())
@@ -249,26 +268,30 @@ class OptionPolicy(DQNPolicy):
             return interrupted
         actions = np.zeros(n_envs, dtype=np.int64)
         durations = np.ones(n_envs, dtype=np.int64)
-        exploring = np.zeros(n_envs, dtype=np.bool_)
+        draws_action, draws_hold = np.zeros((2, n_envs), dtype=np.bool_)
         if explore is not None:
             drawn = explore(n_idle)
-            exploring[idle] = drawn.mask
+            draws_action[idle], draws_hold[idle] = drawn.draws_action, drawn.draws_hold
             actions[idle], durations[idle] = drawn.actions, drawn.durations
-        greedy = idle & ~exploring
-        if greedy.any():
+        asking = idle & ~(draws_action & draws_hold)
+        if asking.any():
             if known is not None:
-                values = known[greedy]
+                table = known[asking]
             else:
-                values = self.option_values(observation if greedy.all() else _select(observation, greedy))
-            choice = best_option(values) if tolerance is None else few_decision_option(values, tolerance)
-            actions[greedy], durations[greedy] = choice
-        clock.begin(idle, actions, durations, exploring)
+                table = self.option_values(observation if asking.all() else _select(observation, asking))
+            chosen, holds = self.rule.choose(table, tolerance)
+            given = draws_action[asking]
+            if given.any():
+                holds = np.where(given, self.rule.hold(table, actions[asking], tolerance), holds)
+            actions[asking] = np.where(given, actions[asking], chosen)
+            durations[asking] = np.where(draws_hold[asking], durations[asking], holds)
+        clock.begin(idle, actions, durations, draws_action | draws_hold)
         return interrupted
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
-        values = self.option_values(observation)
-        choice = few_decision_option(values, self.decision_tolerance) if deterministic else best_option(values)
-        return th.as_tensor(choice[0], device=self.device)
+        tolerance = self.decision_tolerance if deterministic else None
+        actions, _ = self.rule.choose(self.option_values(observation), tolerance)
+        return th.as_tensor(actions, device=self.device)
 
 
 class MlpPolicy(OptionPolicy):

@@ -32,7 +32,21 @@ from holdfast.deep.memory import check_fits
 from holdfast.deep.observation_store import ArrayStore, DictStore, bytes_needed, make_store
 from holdfast.deep.priorities import PriorityTrees
 
-__all__ = ["OptionBatch", "OptionReplayBuffer"]
+__all__ = ["OptionBatch", "OptionReplayBuffer", "Views"]
+
+
+class Views(NamedTuple):
+    """Which tuples of the ring an agent learns from.
+
+    Attributes:
+        k_max: K, the number of views.
+        bootstrap: Whether a view D_k also holds tuples shorter than k.
+        pad_terminal: Whether, without bootstrap, D_k holds those shorter tuples that end the episode.
+    """
+
+    k_max: int
+    bootstrap: bool = True
+    pad_terminal: bool = False
 
 
 class OptionBatch(NamedTuple):
@@ -75,6 +89,8 @@ class OptionReplayBuffer(ReplayBuffer):
         k_max: K, the number of views.
         gamma: Discount factor of the k-step rewards.
         bootstrap: Whether a view D_k also holds tuples shorter than k.
+        pad_terminal: Whether, without bootstrap, it holds those shorter tuples that end the episode: a longer hold
+            would have ended it alike.
         prioritized: Draw by priority; otherwise uniformly among the steps of finished options.
         alpha: Exponent of the priorities.
 
@@ -95,6 +111,7 @@ class OptionReplayBuffer(ReplayBuffer):
         k_max: int = 1,
         gamma: float = 0.99,
         bootstrap: bool = True,
+        pad_terminal: bool = False,
         prioritized: bool = True,
         alpha: float = 0.6,
     ) -> None:
@@ -104,7 +121,8 @@ class OptionReplayBuffer(ReplayBuffer):
         self.n_slots = self.buffer_size + 1
         self.optimize_memory_usage = optimize_memory_usage
         self.handle_timeout_termination = handle_timeout_termination
-        self.k_max, self.gamma, self.bootstrap = k_max, gamma, bootstrap
+        self.k_max, self.gamma = k_max, gamma
+        self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
         self.prioritized, self.alpha = prioritized, alpha
 
         n_rows = self.n_slots * n_envs
@@ -300,9 +318,15 @@ class OptionReplayBuffer(ReplayBuffer):
             slots = (self.n_added - lefts) % self.n_slots
             self.left[slots, env] = lefts
             if self.trees is not None:
-                views = np.full(len(lefts), self.k_max) if self.bootstrap else np.minimum(lefts, self.k_max)
+                all_views = self.bootstrap or (self.pad_terminal and self._is_terminal(int(slots[0]), int(env)))
+                views = np.full(len(lefts), self.k_max) if all_views else np.minimum(lefts, self.k_max)
                 self.trees.enter(slots * self.n_envs + env, np.zeros_like(views), views)
         self.pending[envs] = 0
+
+    def _is_terminal(self, slot: int, env: int) -> bool:
+        """Whether a step led to a terminal state; a time limit is none if it is bootstrapped through."""
+        through = self.handle_timeout_termination and self.timeouts[slot, env] > 0
+        return bool(self.dones[slot, env] > 0 and not through)
 
     def _put(self, rows: NDArray[np.int64], observations: Any) -> None:
         self.store.put(rows, observations)

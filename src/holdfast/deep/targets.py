@@ -15,7 +15,14 @@ from holdfast.core.checks import check_choice
 from holdfast.core.options import persistence_index
 from holdfast.core.targets import bootstrapped_return
 
-__all__ = ["TARGET_VALUES", "all_persistence_targets", "held_values", "kept_targets", "state_values"]
+__all__ = [
+    "TARGET_VALUES",
+    "all_persistence_targets",
+    "held_values",
+    "kept_targets",
+    "skip_targets",
+    "state_values",
+]
 
 TARGET_VALUES = ("options", "primitive", "double")
 """How V(s') is read off the networks."""
@@ -56,6 +63,28 @@ def all_persistence_targets(
 ) -> th.Tensor:
     """r^ℓ + γ^ℓ (1−done) · (V(s') where complete, else Q⁻(s',a,k−ℓ)); all (K, B)."""
     next_values = th.where(complete, next_state_values, next_held_values)
+    return rewards + (1 - dones) * discounts * next_values
+
+
+def skip_targets(
+    rewards: th.Tensor,
+    discounts: th.Tensor,
+    dones: th.Tensor,
+    target_q: th.Tensor,
+    online_q: th.Tensor,
+    next_index: th.Tensor,
+) -> th.Tensor:
+    """TempoRL's r^j + γ^j (1−done) · Q⁻(s', argmax_a Q(s',a)), (K, B); row j = 1 is the target of Q(s,a) too.
+
+    Args:
+        rewards: (K, B) r^j.
+        discounts: (K, B) γ^j.
+        dones: (K, B).
+        target_q: (U, A, 1) Q⁻ of the distinct last states.
+        online_q: (U, A, 1) Q of them.
+        next_index: (K, B) which of them each tuple leads to.
+    """
+    next_values = state_values("double", target_q, online_q)[next_index]
     return rewards + (1 - dones) * discounts * next_values
 
 

@@ -9,8 +9,7 @@ from gymnasium import spaces
 
 from holdfast.core.checks import check_real
 from holdfast.core.choice import Decision
-from holdfast.core.clock import is_interrupted
-from holdfast.core.options import Option, persistence_index
+from holdfast.core.options import Option
 
 if TYPE_CHECKING:
     from holdfast.deep.policies import OptionPolicy
@@ -103,12 +102,17 @@ class NetworkActor:
         """The same values, acted upon in another way.
 
         Raises:
-            ValueError: The margin is less than the tolerance.
+            ValueError: The policy has no choice, or the margin is less than the tolerance.
         """
         import copy
 
         from holdfast.deep.arguments import check_acting
 
+        if self.policy.k_max == 1 and (decision_tolerance or interrupt_margin is not None):
+            raise ValueError(
+                "decision_tolerance and interrupt_margin must not be given for a policy that holds every action "
+                "for one step"
+            )
         policy = copy.deepcopy(self.policy)
         policy.decision_tolerance, policy.interrupt_margin = check_acting(
             decision_tolerance or 0.0, interrupt_margin
@@ -121,12 +125,7 @@ class NetworkActor:
 
     def interrupts(self, observation: Any, action: int, left: int) -> bool:
         """Whether another option is better than holding on by more than the margin."""
-        margin = self.policy.interrupt_margin
-        if margin is None:
-            return False
-        values = self.policy.decide(observation).values
-        held = values[action - self.policy.action_space.start, persistence_index(left)]
-        return bool(is_interrupted(values.max(), held, margin))
+        return self.policy.interrupts(observation, action, left)
 
 
 def acting_as(actor: Any, decision_tolerance: float | None = None, interrupt_margin: float | None = None) -> Any:

@@ -105,6 +105,8 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "msa-dqn", "MSA-DQN", "no bootstrap across persistences", "holdfast.deep:PerDQN", {"bootstrap": False}
         ),
+        Algorithm("temporl-dqn", "TempoRL DQN", "an action, then how long to skip", "holdfast.deep:TempoRLDQN"),
+        Algorithm("ez-dqn", "εz-greedy DQN", "DQN that holds what it explores", "holdfast.deep:EZGreedyDQN"),
         Algorithm("perq", "PerQ-learning", "PerDQN's operator in a table", "holdfast.tabular:PerQLearning"),
         Algorithm("q", "Q-learning", "every action held for one step", "holdfast.tabular:QLearning"),
         Algorithm("msa-q", "MSA-Q-learning", "no bootstrap across persistences", "holdfast.tabular:MSAQLearning"),

@@ -36,7 +36,15 @@ FORMAT = 1
 _DOCUMENT = "policy.json"
 _PLACES = {"policy.safetensors": ()}
 
-_NETWORK_ARGUMENTS = ("k_max", "head_arch", "dueling", "normalize_observations", "normalize_images", "net_arch")
+_NETWORK_ARGUMENTS = (
+    "valued",
+    "k_max",
+    "head_arch",
+    "dueling",
+    "normalize_observations",
+    "normalize_images",
+    "net_arch",
+)
 _ACTING = ("decision_tolerance", "interrupt_margin")
 
 
@@ -184,7 +192,8 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     kind = classes.get(str(take(state, "policy")))
     if kind is None:
         raise ValueError(f"the saved policy must be one of {', '.join(classes)}")
-    saved = dict(take_mapping(state, "arguments"))
+    # Before there were skips, policies did not say that they value options.
+    saved = {"valued": "options", **take_mapping(state, "arguments")}
     known = {
         *_NETWORK_ARGUMENTS,
         *_ACTING,
@@ -242,14 +251,17 @@ def _refuse_more_than_there_is(
         raise ValueError("the saved policy must have numbers as 'features_extractor_kwargs'")
     if type(k_max) is not int or k_max < 1 or len(trunk) + len(head) > len(weights):
         raise ValueError("the saved policy must have the weights of its layers, and no others")
-    # In the heads, every layer is there k_max times.
-    widths = [n_features or 1, *trunk, *(k_max * units for units in head), k_max * n_actions]
-    shared = [1] * (len(trunk) + 1) + [k_max] * len(head)
-    products = [one * other // times for (one, other), times in zip(pairwise(widths), shared, strict=True)]
+    widths = [n_features or 1, *trunk]
+    products = [one * other for one, other in pairwise(widths)]
+    # The heads: K with an output for each action; or one for the actions and one with an output for each skip.
+    heads = ((k_max, n_actions),) if arguments["valued"] == "options" else ((1, n_actions), (1, k_max))
+    for number, outputs in heads:
+        products += [number * one * other for one, other in pairwise([widths[-1], *head, outputs])]
     if n_features is None:
         # A convolution has 64 channels at least before its last layer.
         products += [64 * value for value in kwargs.values()]
-    if any(units < 1 for units in widths) or any(product > largest for product in products):
+    sizes = (*widths, *head, n_actions)
+    if any(units < 1 for units in sizes) or any(product > largest for product in products):
         raise ValueError("the saved policy must have the weights of its layers, and no others")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_integer, check_real
+from holdfast.core.durations import DURATIONS, duration_distribution
 from holdfast.core.schedules import Schedule
 from holdfast.tabular.compiled import (
     count_best,
@@ -27,19 +28,10 @@ from holdfast.tabular.q_learning import learn_one_step
 from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
 
-__all__ = ["DURATIONS", "EZGreedyQLearning", "draw_ez_option", "duration_distribution", "run_ez_greedy"]
+__all__ = ["EZGreedyQLearning", "draw_ez_option", "run_ez_greedy"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-DURATIONS = ("uniform", "zeta")
-
-
-def duration_distribution(kind: str, k_max: int, mu: float = 2.0) -> Floats:
-    """Probabilities of the durations 1..k_max: all equal, or falling as k^−µ."""
-    k = np.arange(1, check_integer("k_max", k_max) + 1, dtype=np.float64)
-    weights = np.ones_like(k) if check_choice("durations", kind, DURATIONS) == "uniform" else k**-mu
-    return np.asarray(weights / weights.sum())
 
 
 @compiled

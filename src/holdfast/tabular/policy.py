@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
-from holdfast.core.choice import Decision, best_option, few_decision_option
+from holdfast.core.choice import Decision, best_option, best_skip, few_decision_option
 from holdfast.core.clock import is_interrupted
 from holdfast.core.options import Option, persistence_index
 
@@ -127,10 +127,7 @@ class SkipPolicy(Policy):
 
     def options(self, states: States = ALL) -> tuple[Integers, Integers]:
         """The options of ``states``, of all unless told: actions and persistences, each of their shape."""
-        skips = self.skip_values[states]
-        actions = np.argmax(self.q.reshape(self.skip_values.shape[:2])[states], axis=-1)
-        chosen = np.take_along_axis(skips, actions[..., None, None], axis=-2)
-        return np.asarray(actions), few_decision_option(chosen, 0.0)[1]
+        return best_skip(self.q.reshape(self.skip_values.shape[:2])[states], self.skip_values[states])
 
     def interrupts(self, state: int, option: Option) -> bool:
         """Never: a skip is carried out as it was chosen."""

@@ -1,0 +1,65 @@
+"""The deep agents side by side: how fast each of the list trains beside PerDQN(8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch as th
+
+from benchmarks.harness import Row, Settings, Table, compare
+from holdfast.runs import ALGORITHMS, Algorithm
+
+__all__ = ["tables"]
+
+K_MAX = 8
+SHARED: dict[str, Any] = {
+    "gamma": 1.0,
+    "learning_rate": 1e-4,
+    "batch_size": 32,
+    "buffer_size": 50_000,
+    "learning_starts": 1000,
+    "train_freq": 1,
+    "target_update_interval": 1000,
+    "head_arch": [64],
+    "policy_kwargs": {"net_arch": [128, 128]},
+    "device": "cpu",
+    "seed": 0,
+}
+"""The paper's settings for MountainCar, without its exploration schedule."""
+
+
+def tables(settings: Settings) -> Iterator[Table]:
+    """Environment steps per second of every deep algorithm."""
+    th.set_num_threads(1)
+    steps = 20 if settings.quick else 1000
+    agents = {_name(algorithm): _agent(algorithm) for algorithm in ALGORITHMS.values() if algorithm.is_deep}
+    agents[f"DQN, batch 32·{K_MAX}"] = _agent(ALGORITHMS["dqn"], batch_size=32 * K_MAX)
+    for agent in agents.values():
+        agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
+    rows = compare(settings, {name: _training(agent, steps) for name, agent in agents.items()})
+    yield Table(
+        f"MountainCar-v0, {steps} steps with one update each, K = {K_MAX}, trunk [128, 128], heads [64]",
+        tuple(
+            Row(row.case, row.timing, row.ratio, {"steps/s": f"{steps / row.timing.median:.0f}"}) for row in rows
+        ),
+        (
+            f"An update sees 32 rows for each of {K_MAX} persistences or skips, DQN's and εz-greedy's 32 in all.",
+            "Ratio is of times: below 1 is faster than PerDQN.",
+        ),
+    )
+
+
+def _name(algorithm: Algorithm) -> str:
+    return f"{algorithm.title}({K_MAX})" if algorithm.holds else algorithm.title
+
+
+def _agent(algorithm: Algorithm, **overrides: Any) -> Any:
+    held = {"k_max": K_MAX} if algorithm.holds else {}
+    return algorithm.load()(
+        "MlpPolicy", "MountainCar-v0", **{**SHARED, **held, **algorithm.stands_for, **overrides}
+    )
+
+
+def _training(agent: Any, steps: int) -> Callable[[], object]:
+    return lambda: agent.learn(steps, reset_num_timesteps=False, log_interval=10**9)
