@@ -37,7 +37,7 @@ LAYERS = {
     "draw": Layer(("files", "core"), ("matplotlib",)),
     "tabular": Layer(("core", "mdp", "envs"), ("numba",)),
     "deep": Layer(("core", "envs"), ("numba", "torch", "stable_baselines3")),
-    "runs": Layer(_LEARNERS, ("PIL", "imageio_ffmpeg", "tensorboard")),
+    "runs": Layer(_LEARNERS, ("PIL", "imageio_ffmpeg", "onnx", "onnxruntime", "tensorboard")),
     "analysis": Layer((*_LEARNERS, "runs")),
     "experiments": Layer((*_LEARNERS, "runs", "analysis"), ("ray",)),
     "report": Layer((*_LEARNERS, "runs", "analysis", "experiments")),

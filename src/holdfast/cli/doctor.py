@@ -24,6 +24,7 @@ _OPTIONAL = {
     "atari": ("ale-py", "Atari games"),
     "minatar": ("minatar", "MinAtar games"),
     "ray": ("ray", "experiments on several machines"),
+    "onnx": ("onnx", "policies as .onnx files"),
     "video": ("imageio-ffmpeg", "films, also as .mp4 files"),
 }
 
