@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from holdfast.runs.config import RunConfig
     from holdfast.runs.directory import RunFolder, RunInUseError, RunStatus, find_runs
     from holdfast.runs.evaluation import Evaluation, evaluate
+    from holdfast.runs.export import Export, export_onnx
     from holdfast.runs.policy_files import load_policy
     from holdfast.runs.progress import Progress, Reporter
     from holdfast.runs.stopping import StopRequest
@@ -20,6 +21,7 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "Evaluation",
+    "Export",
     "Outcome",
     "Progress",
     "Reporter",
@@ -29,13 +31,24 @@ __all__ = [
     "RunStatus",
     "StopRequest",
     "evaluate",
+    "export_onnx",
     "find_algorithm",
     "find_runs",
     "load_policy",
     "train",
 ]
 
-_MODULES = ("algorithms", "config", "directory", "evaluation", "policy_files", "progress", "stopping", "training")
+_MODULES = (
+    "algorithms",
+    "config",
+    "directory",
+    "evaluation",
+    "policy_files",
+    "progress",
+    "stopping",
+    "training",
+    "export",
+)
 
 
 def __getattr__(name: str) -> Any:
