@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.policies import acting_options, add_policy_arguments
+
 if TYPE_CHECKING:
     from holdfast.runs import Evaluation
     from holdfast.runs.showing import Shown, SweepPoint
@@ -44,23 +46,9 @@ def add_parser(verbs: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "policy", metavar="RUN_OR_POLICY", type=Path, help="the folder of a run, or of a policy (RUN/policy)"
-    )
+    add_policy_arguments(parser, "drop a held action where another option is better by more than this")
     parser.add_argument("--episodes", type=int, default=20, metavar="N", help="episodes to play (default: 20)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the episodes (default: 0)")
-    parser.add_argument(
-        "--decision-tolerance",
-        type=float,
-        metavar="D",
-        help="hold longer where that costs at most this in value (default: as trained)",
-    )
-    parser.add_argument(
-        "--interrupt-margin",
-        type=float,
-        metavar="M",
-        help="drop a held action where another option is better by more than this (default: as trained)",
-    )
     parser.add_argument(
         "--env", metavar="ENV", help="another environment; one that is code (module:callable) must be named here"
     )
@@ -100,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.cli.code import allow_code
     from holdfast.cli.values import keyword_arguments
     from holdfast.core.checks import check_integer
+    from holdfast.runs.actors import acting_as
     from holdfast.runs.evaluation import evaluation_seeds
     from holdfast.runs.showing import open_policy
 
@@ -110,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     shown = open_policy(arguments.policy, arguments.env, kwargs)
     if arguments.axes is not None and arguments.out is None:
         raise ValueError("--axes must be given with --out, the folder that the map is drawn into")
-    actor = _acting(shown, arguments)
+    actor = acting_as(shown.actor, *acting_options(arguments))
     seeds = evaluation_seeds(seed, 0, episodes)
     if arguments.sweep_tolerance:
         return _sweep(shown, seeds, arguments)
@@ -130,19 +119,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(_as_text(shown, found, written))
     return 0
-
-
-def _acting(shown: Shown, arguments: argparse.Namespace) -> Any:
-    from holdfast.core.checks import check_real
-
-    tolerance, margin = arguments.decision_tolerance, arguments.interrupt_margin
-    if tolerance is None and margin is None:
-        return shown.actor
-    before = shown.actor.acting
-    return shown.actor.acting_with(
-        before[0] if tolerance is None else check_real("--decision-tolerance", tolerance, 0.0),
-        before[1] if margin is None else check_real("--interrupt-margin", margin, 0.0),
-    )
 
 
 def _pictures(shown: Shown, actor: Any, found: Evaluation, seed: int, arguments: argparse.Namespace) -> list[Path]:

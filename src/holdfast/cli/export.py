@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.policies import acting_options, add_policy_arguments
+
 if TYPE_CHECKING:
     from holdfast.runs.export import Export
     from holdfast.runs.onnx_graph import Tensor
@@ -37,22 +39,8 @@ def add_parser(verbs: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "policy", metavar="RUN_OR_POLICY", type=Path, help="the folder of a run, or of a policy (RUN/policy)"
-    )
+    add_policy_arguments(parser, "noted in the file, for programs that drop what they hold")
     parser.add_argument("file", metavar="FILE", type=Path, help="the file to write, which ends in .onnx")
-    parser.add_argument(
-        "--decision-tolerance",
-        type=float,
-        metavar="D",
-        help="hold longer where that costs at most this in value (default: as trained)",
-    )
-    parser.add_argument(
-        "--interrupt-margin",
-        type=float,
-        metavar="M",
-        help="noted in the file, for programs that drop what they hold (default: as trained)",
-    )
     parser.add_argument(
         "--check",
         type=int,
@@ -66,17 +54,15 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Export, print."""
-    from holdfast.core.checks import check_integer, check_real
+    from holdfast.core.checks import check_integer
     from holdfast.runs.export import export_onnx
 
-    tolerance, margin = arguments.decision_tolerance, arguments.interrupt_margin
     try:
         found = export_onnx(
             arguments.policy,
             arguments.file,
-            None if tolerance is None else check_real("--decision-tolerance", tolerance, 0.0),
-            None if margin is None else check_real("--interrupt-margin", margin, 0.0),
-            check_integer("--check", arguments.check),
+            *acting_options(arguments),
+            check=check_integer("--check", arguments.check),
             told=_told,
         )
     finally:

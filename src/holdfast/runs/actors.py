@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium import spaces
 
+from holdfast.core.checks import check_real
 from holdfast.core.choice import Decision
 from holdfast.core.clock import is_interrupted
 from holdfast.core.options import Option, persistence_index
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.deep.policies import OptionPolicy
     from holdfast.tabular import Policy
 
-__all__ = ["NetworkActor", "TableActor"]
+__all__ = ["NetworkActor", "TableActor", "acting_as"]
 
 
 class TableActor:
@@ -126,3 +127,18 @@ class NetworkActor:
         values = self.policy.decide(observation).values
         held = values[action - self.policy.action_space.start, persistence_index(left)]
         return bool(is_interrupted(values.max(), held, margin))
+
+
+def acting_as(actor: Any, decision_tolerance: float | None = None, interrupt_margin: float | None = None) -> Any:
+    """A policy that acts with what is given, and for the rest as it was trained to.
+
+    Raises:
+        ValueError: The policy has no choice, or the margin is less than the tolerance.
+    """
+    if decision_tolerance is None and interrupt_margin is None:
+        return actor
+    tolerance, margin = actor.acting
+    return actor.acting_with(
+        tolerance if decision_tolerance is None else check_real("decision_tolerance", decision_tolerance, 0.0),
+        margin if interrupt_margin is None else check_real("interrupt_margin", interrupt_margin, 0.0),
+    )

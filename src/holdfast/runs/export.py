@@ -11,10 +11,10 @@ from typing import Any
 
 from gymnasium import spaces
 
-from holdfast.core.checks import check_integer, check_real
+from holdfast.core.checks import check_integer
 from holdfast.core.saved import take, take_integer
 from holdfast.files import replace_file
-from holdfast.runs.actors import NetworkActor, TableActor
+from holdfast.runs.actors import NetworkActor, TableActor, acting_as
 from holdfast.runs.export_check import Check, check_export, refusal
 from holdfast.runs.onnx_graph import Graph, Tensor
 from holdfast.runs.onnx_policies import network_graph, table_graph
@@ -75,7 +75,7 @@ def export_onnx(
     check, seed = check_integer("check", check), check_integer("seed", seed, 0)
     _require_packages()
     state = read_policy(Path(policy))
-    actor = _acting(actor_of(state), decision_tolerance, interrupt_margin)
+    actor = acting_as(actor_of(state), decision_tolerance, interrupt_margin)
     graph, space = _graph(actor, state)
     metadata = _metadata(actor, graph, state)
     data = _serialized(graph, metadata)
@@ -106,17 +106,6 @@ def _require_packages() -> None:
             importlib.import_module(package)
     except ImportError:
         raise ValueError("export needs the packages onnx and onnxruntime: pip install 'holdfast[onnx]'") from None
-
-
-def _acting(actor: Any, tolerance: float | None, margin: float | None) -> Any:
-    """The policy, with what is not None in place of what it was trained with."""
-    if tolerance is None and margin is None:
-        return actor
-    before = actor.acting
-    return actor.acting_with(
-        before[0] if tolerance is None else check_real("decision_tolerance", tolerance, 0.0),
-        before[1] if margin is None else check_real("interrupt_margin", margin, 0.0),
-    )
 
 
 def _graph(actor: Any, state: Mapping[str, Any]) -> tuple[Graph, spaces.Space[Any]]:

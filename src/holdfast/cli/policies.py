@@ -1,0 +1,37 @@
+"""What verbs about a policy have in common: which one it is, and how it acts."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+__all__ = ["acting_options", "add_policy_arguments"]
+
+
+def add_policy_arguments(parser: argparse.ArgumentParser, margin_help: str) -> None:
+    """Add the policy, the decision tolerance and the interrupt margin."""
+    parser.add_argument(
+        "policy", metavar="RUN_OR_POLICY", type=Path, help="the folder of a run, or of a policy (RUN/policy)"
+    )
+    parser.add_argument(
+        "--decision-tolerance",
+        type=float,
+        metavar="D",
+        help="hold longer where that costs at most this in value (default: as trained)",
+    )
+    parser.add_argument("--interrupt-margin", type=float, metavar="M", help=f"{margin_help} (default: as trained)")
+
+
+def acting_options(arguments: argparse.Namespace) -> tuple[float | None, float | None]:
+    """Decision tolerance and interrupt margin as given, None where they were not.
+
+    Raises:
+        ValueError: One of them is no number of at least 0.
+    """
+    from holdfast.core.checks import check_real
+
+    tolerance, margin = arguments.decision_tolerance, arguments.interrupt_margin
+    return (
+        None if tolerance is None else check_real("--decision-tolerance", tolerance, 0.0),
+        None if margin is None else check_real("--interrupt-margin", margin, 0.0),
+    )
