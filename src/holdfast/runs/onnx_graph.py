@@ -140,6 +140,8 @@ class Graph:
 
     def _new_name(self, kind: str) -> str:
         number = len(self._used)
+        while f"{kind}_{number}" in self._used:
+            number += 1
         self._used.add(f"{kind}_{number}")
         return f"{kind}_{number}"
 
