@@ -64,6 +64,16 @@ def test_the_full_one_at_a_tiny_budget(
     assert "demo/perdqn holds a run with" in capfd.readouterr().err
 
 
+def test_commands_can_be_typed_where_the_program_is_not_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo.shutil, "which", lambda name: None)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/holdfast", "demo"])
+    said = demo._next(Path("demo/perdqn"))
+    assert "  .venv/bin/holdfast evaluate demo/perdqn --sweep-tolerance  #" in said
+    assert max(map(len, said.splitlines())) <= 80
+    monkeypatch.setattr(demo.shutil, "which", lambda name: "/usr/bin/holdfast")
+    assert "  holdfast evaluate demo/perdqn --sweep-tolerance  #" in demo._next(Path("demo/perdqn"))
+
+
 def test_without_pygame_there_is_no_film_but_a_demo(
     small: demo.Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

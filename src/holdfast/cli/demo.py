@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -128,13 +129,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _as_typed(command: list[str]) -> str:
     """A command as it can be typed, on lines of at most 78 letters."""
-    lines = ["  holdfast"]
+    lines = [f"  {_program()}"]
     for word in map(shlex.quote, command):
         if len(lines[-1]) + len(word) > 76:
             lines[-1] += " \\"
             lines.append("   ")
         lines[-1] += f" {word}"
     return "\n".join(lines)
+
+
+def _program() -> str:
+    """What to type for ``holdfast`` here: a virtual environment may not be the active one."""
+    typed = Path(sys.argv[0])
+    is_found = shutil.which("holdfast") is not None or typed.stem != "holdfast"
+    return "holdfast" if is_found else shlex.quote(str(typed))
 
 
 # Training -------------------------------------------------------------------------------------------------------
@@ -269,10 +277,11 @@ def _film(shown: Shown, seed: int, out: Path) -> str:
 
 
 def _next(run: Path) -> str:
+    program = _program()
     commands = {
-        f"holdfast evaluate {run} --sweep-tolerance": "deciding less often",
-        f"holdfast export {run} policy.onnx": "take the policy elsewhere",
-        "holdfast train --help": "an environment of your own",
+        f"{program} evaluate {run} --sweep-tolerance": "decide less often",
+        f"{program} export {run} policy.onnx": "deploy it",
+        f"{program} train --help": "train your own",
     }
     width = max(map(len, commands))
     lines = [f"  {command:<{width}}  # {told}" for command, told in commands.items()]
