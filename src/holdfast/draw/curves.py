@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from holdfast.draw.style import look
+from holdfast.draw.style import label_text, look
 
 __all__ = ["Curve", "Panel", "draw_curves"]
 
@@ -81,10 +81,12 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         style = _DASHES[curve.dash % len(_DASHES)]
         # One point alone makes no line.
         marker = "o" if len(curve.x) == 1 else None
-        axes.plot(curve.x, curve.y, color=curve.color, linestyle=style, marker=marker, label=curve.label)
+        axes.plot(
+            curve.x, curve.y, color=curve.color, linestyle=style, marker=marker, label=label_text(curve.label)
+        )
         if curve.low is not None and curve.high is not None:
             axes.fill_between(curve.x, curve.low, curve.high, color=curve.color, alpha=0.18, linewidth=0.0)
-    axes.set_title(panel.title.replace("$", " "))
+    axes.set_title(label_text(panel.title))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)

@@ -106,12 +106,17 @@ def holds_over_training(path: Path) -> tuple[Floats, Floats, str]:
     config = folder.read_config()
     rows = {name: np.array(values) for name, values in read_rows(folder.holds, HOLD_COLUMNS).items()}
     if len(rows["step"]) == 0:
-        raise NothingToShowError(f"{folder.holds} has nothing to show yet")
-    if not ((rows["held"] >= 1) & (rows["decisions"] >= 0) & (rows["held"] % 1 == 0)).all():
-        raise ValueError(f"{folder.holds} is damaged: actions must be held for 1, 2, ... steps")
+        raise NothingToShowError(f"{folder.holds} has nothing to show: the run has no evaluation")
+    held, decisions = rows["held"], rows["decisions"]
+    if not np.isin(held, np.arange(1, config.k_max + 1)).all():
+        raise ValueError(f"{folder.holds} is damaged: actions must be held for 1 to {config.k_max} steps")
+    if not all((np.isfinite(numbers) & (numbers >= 0.0)).all() for numbers in (rows["step"], decisions)):
+        raise ValueError(f"{folder.holds} is damaged: steps and decisions must be numbers of at least 0")
+    if decisions.max() > 2**53:
+        raise ValueError(f"{folder.holds} is damaged: there must be fewer decisions")
     steps, evaluation = np.unique(rows["step"], return_inverse=True)
-    counts = np.zeros((len(steps), max(config.k_max, int(rows["held"].max()))))
-    np.add.at(counts, (evaluation, rows["held"].astype(int) - 1), rows["decisions"])
+    counts = np.zeros((len(steps), config.k_max))
+    np.add.at(counts, (evaluation, held.astype(int) - 1), decisions)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     return steps, shares, f"{_title(config)}, {_short_name(config)}"
 

@@ -60,7 +60,7 @@ def find_axes(given: str, env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
     """
     names = observation_names(env)
     numbers = [
-        names.index(part) if part in names else int(part) if part.isdecimal() else -1
+        names.index(part) if part in names else int(part) if part.isdecimal() and len(part) < 9 else -1
         for part in map(str.strip, given.split(","))
     ]
     if len(numbers) != 2 or len(set(numbers)) != 2 or not all(0 <= number < len(names) for number in numbers):
@@ -124,6 +124,7 @@ def hold_map(
         action_names(env),
         seen[:, [across, up]],
         trip.decided,
+        "" if seen.shape[1] == 2 else "the other observations as in the middle of the episode",
     )
 
 
@@ -164,6 +165,7 @@ def draw_decisions(actor: Actor, env: gymnasium.Env[Any, Any], trip: Trip, n: in
         [(decision.action - first, decision.hold) for decision in decisions],
         action_names(env),
         [f"at step {step}" for step in steps],
+        "value of holding" if actor.acting == (None, None) else "$Q(s, a, k)$",
     )
 
 
@@ -172,7 +174,9 @@ def _places(trip: Trip) -> Floats:
 
 
 def _ranges(seen: Floats, space: spaces.Box) -> tuple[Floats, Floats]:
-    """What to show of each axis: a little more than was seen, within the bounds."""
+    """What to show of each axis: a little more than was seen, within the bounds unless these were left."""
     low, high = seen.min(axis=0), seen.max(axis=0)
     room = np.where(high > low, _ROOM * (high - low), 0.5 * np.maximum(np.abs(low), 1.0))
-    return np.maximum(low - room, space.low), np.minimum(high + room, space.high)
+    wide_low, wide_high = np.maximum(low - room, space.low), np.minimum(high + room, space.high)
+    is_wide = (wide_low <= low) & (wide_high >= high) & (wide_high > wide_low)
+    return np.where(is_wide, wide_low, low - room), np.where(is_wide, wide_high, high + room)
