@@ -87,6 +87,8 @@ def test_axes_that_change_the_choice_are_chosen(runs: Path) -> None:
     env = make_env("CartPole-v1")
     trip = Trip([np.array([0.0, 1.0, -1.0, 1.0]), np.array([1.0, 0.0, 1.0, -1.0])], np.array([True, False]))
     assert choose_axes(Picky(), trip, env.observation_space) == (2, 3)  # type: ignore[arg-type]
+    still = Trip([np.array([0.0, 1.0, -1.0, 1.0]), np.array([1.0, 0.0, -1.0, -1.0])], trip.decided)
+    assert choose_axes(Picky(), still, env.observation_space) == (0, 3)  # type: ignore[arg-type]
 
 
 def test_what_is_seen_may_leave_the_bounds_that_were_declared() -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.policies import acting_options, add_policy_arguments
+from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
 
 if TYPE_CHECKING:
     from holdfast.runs import Evaluation
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     seed = check_integer("--seed", arguments.seed, 0)
     allow_code(arguments.env)
     kwargs = keyword_arguments("--env-kwargs", arguments.env_kwargs)
-    shown = open_policy(arguments.policy, arguments.env, kwargs)
+    shown = open_policy(policy_folder(arguments), arguments.env, kwargs)
     _refuse_what_would_be_ignored(arguments)
     axes = _axes(shown, arguments.axes)
     if arguments.out is not None:
@@ -172,13 +172,30 @@ def render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
     # Nothing is shown on a screen: pygame need not look for one, nor greet.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    env = shown.make_env(render_mode="rgb_array")
+    env = _env_with_pictures(shown)
     try:
         frames = film(actor, env, seeds[:3], shown.longest)
         pace = int(env.metadata.get("render_fps") or 30)
     finally:
         env.close()
     return write_film(frames, path, min(max(pace, 2), 50))
+
+
+def _env_with_pictures(shown: Shown) -> Any:
+    """The environment of a film; one of the user's own may render without being asked to."""
+    try:
+        return shown.make_env(render_mode="rgb_array")
+    except ValueError as error:
+        if "render_mode" not in str(error):
+            raise
+    env = shown.make_env()
+    if env.render_mode == "rgb_array":
+        return env
+    env.close()
+    raise ValueError(
+        "--render needs an environment that renders as rgb_array: "
+        f"{shown.environment} must take render_mode as an argument, and hand it on"
+    )
 
 
 def _title(shown: Shown) -> str:

@@ -326,7 +326,8 @@ def _print_outcome(outcome: Outcome, arguments: argparse.Namespace) -> None:
         pace = outcome.new_steps / outcome.seconds if outcome.seconds > 0 else 0.0
         lines[0] += f", {duration(outcome.seconds)} at {pace:,.0f} steps/s"
     if outcome.mean_return is not None:
-        lines.append(f"  return, last 20 episodes  {outcome.mean_return:.6g}")
+        told = f"return, last {min(20, outcome.episodes)} episodes"
+        lines.append(f"  {told:<25} {outcome.mean_return:.6g}")
     if outcome.best_return is not None:
         lines.append(f"  return, best evaluation   {outcome.best_return:.6g}")
     lines.append(f"  folder                    {outcome.path}")

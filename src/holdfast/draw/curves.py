@@ -33,6 +33,7 @@ class Curve:
         y: What.
         low: Lower end of the band; None for no band.
         high: Upper end of it.
+        is_marked: Whether each of its points is marked, so that what lies between is seen to be a line only.
         dash: Which of the dash patterns, so that curves of one colour can be told apart.
     """
 
@@ -43,6 +44,7 @@ class Curve:
     low: Floats | None = None
     high: Floats | None = None
     dash: int = 0
+    is_marked: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +82,15 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     for curve in panel.curves:
         style = _DASHES[curve.dash % len(_DASHES)]
         # One point alone makes no line.
-        marker = "o" if len(curve.x) == 1 else None
+        marker = "o" if len(curve.x) == 1 or curve.is_marked else None
         axes.plot(
-            curve.x, curve.y, color=curve.color, linestyle=style, marker=marker, label=label_text(curve.label)
+            curve.x,
+            curve.y,
+            color=curve.color,
+            linestyle=style,
+            marker=marker,
+            markersize=3.5,
+            label=label_text(curve.label),
         )
         if curve.low is not None and curve.high is not None:
             axes.fill_between(curve.x, curve.low, curve.high, color=curve.color, alpha=0.18, linewidth=0.0)

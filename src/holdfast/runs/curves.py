@@ -88,7 +88,10 @@ def learning_curves(
         if config.seed not in of_setting or x[-1] > of_setting[config.seed][1][-1]:
             of_setting[config.seed] = (config, x, y)
     return [
-        Panel(titles[place], _curves([list(runs.values()) for runs in settings.values()]))
+        Panel(
+            titles[place],
+            _curves([list(runs.values()) for runs in settings.values()], QUANTITIES[quantity].of_evaluations),
+        )
         for place, settings in groups.items()
     ]
 
@@ -153,7 +156,7 @@ def _rolling_mean(values: Floats, window: int) -> Floats:
     return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
 
 
-def _curves(settings: list[list[Run]]) -> list[Curve]:
+def _curves(settings: list[list[Run]], of_evaluations: bool) -> list[Curve]:
     found = []
     dashes: dict[str, int] = {}
     labels = _labels([runs[0][0] for runs in settings])
@@ -161,6 +164,11 @@ def _curves(settings: list[list[Run]]) -> list[Curve]:
         config = runs[0][0]
         first, last = max(x[0] for _, x, _ in runs), min(x[-1] for _, x, _ in runs)
         grid = np.linspace(first, max(first, last), _POINTS) if last > first else np.array([first])
+        common = runs[0][1][runs[0][1] <= last]
+        # Evaluations that all runs have at the same steps are shown as they are.
+        is_marked = of_evaluations and all(np.array_equal(x[x <= last], common) for _, x, _ in runs)
+        if is_marked:
+            grid = common
         # What was known at each point: the last value before it.
         values = np.array([y[np.maximum(np.searchsorted(x, grid, side="right") - 1, 0)] for _, x, y in runs])
         mean, low, high = mean_interval(values)
@@ -170,7 +178,16 @@ def _curves(settings: list[list[Run]]) -> list[Curve]:
         seeds = f" ({len(runs)} seeds)" if len(runs) > 1 else ""
         banded = len(runs) > 1
         found.append(
-            Curve(label + seeds, color, grid, mean, low if banded else None, high if banded else None, dash)
+            Curve(
+                label + seeds,
+                color,
+                grid,
+                mean,
+                low if banded else None,
+                high if banded else None,
+                dash,
+                is_marked,
+            )
         )
     return found
 

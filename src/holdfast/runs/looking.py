@@ -73,7 +73,10 @@ def find_axes(given: str, env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
 
 
 def choose_axes(actor: NetworkActor, trip: Trip, space: spaces.Box) -> tuple[int, int]:
-    """The two axes along which the policy changes its choice most often, through the middle of an episode."""
+    """The two axes along which the policy changes its choice most often, through the middle of an episode.
+
+    Those that are the same throughout the episode come last.
+    """
     seen = _places(trip)
     middle, (low, high) = np.median(seen, axis=0), _ranges(seen, space)
     changes = []
@@ -82,7 +85,8 @@ def choose_axes(actor: NetworkActor, trip: Trip, space: spaces.Box) -> tuple[int
         line[:, axis] = np.linspace(low[axis], high[axis], _ALONG)
         choice = actor.decide(line.astype(space.dtype))
         options = np.stack([choice.action, choice.hold])
-        changes.append(int((options[:, 1:] != options[:, :-1]).any(axis=0).sum()))
+        is_still = np.ptp(seen[:, axis]) == 0.0
+        changes.append(-1 if is_still else int((options[:, 1:] != options[:, :-1]).any(axis=0).sum()))
     first, second = sorted(np.argsort(-np.array(changes), kind="stable")[:2])
     return int(first), int(second)
 

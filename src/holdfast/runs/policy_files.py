@@ -66,11 +66,14 @@ def read_policy(path: Path) -> dict[str, Any]:
     """
     folder = path if (path / _DOCUMENT).exists() else find_folder(path / FOLDER)
     if folder is None:
-        raise ValueError(
-            f"{path} has no policy yet: a run's first evaluation makes one"
-            if path.is_dir()
-            else f"there is no folder {str(path)!r}"
-        )
+        if path.is_dir():
+            raise ValueError(f"{path} has no policy yet: a run's first evaluation, or its end, makes one")
+        if path.exists():
+            raise ValueError(
+                f"{str(path)!r} must be the folder of a run of holdfast train, and is a file "
+                "(a model that was saved by Stable-Baselines3's save is read with PerDQN.load)"
+            )
+        raise ValueError(f"there is no folder {str(path)!r}")
     state = read_state(folder, _PLACES, _DOCUMENT)
     found = take_integer(state, "format")
     if found != FORMAT:
