@@ -109,10 +109,11 @@ def test_stopped_it_goes_on(tmp_path: Path) -> None:
                 break
         wait_until(lambda: all(status_of(tmp_path, name) == "in use" for name in steps))
         again.kill()
-        again.wait(60.0)
+        again.communicate(timeout=60.0)
         wait_until(lambda: all(status_of(tmp_path, name) == "resumable" for name in steps))
     finally:
         again.kill()
+        again.communicate()
 
 
 def status_of(folder: Path, name: str) -> str:

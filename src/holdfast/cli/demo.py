@@ -186,10 +186,11 @@ def _start(command: list[str], is_shown: bool) -> subprocess.Popen[str]:
 
 
 def _wait(trainings: list[subprocess.Popen[str]], stop: StopRequest, demo: Demo, out: Path) -> list[int | None]:
-    """Until both are over, or one has failed, or somebody wants to stop: the exit codes."""
+    """Until both are over, or one has failed, or somebody wants to stop: the exit codes that there are."""
     from holdfast.runs.directory import RunFolder
 
     told = False
+    codes: list[int | None] = [None, None]
     while not stop:
         codes = [training.poll() for training in trainings]
         if None not in codes or any(codes):
@@ -202,10 +203,7 @@ def _wait(trainings: list[subprocess.Popen[str]], stop: StopRequest, demo: Demo,
         time.sleep(_WAITING)
     if told:
         sys.stderr.write("\r\x1b[2K")
-    for training in trainings:
-        if training.poll() is None:
-            training.terminate()
-    return [training.wait() for training in trainings]
+    return codes
 
 
 # What they learned ----------------------------------------------------------------------------------------------
