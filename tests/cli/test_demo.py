@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast.cli import demo, main
+from holdfast.runs import RunFolder
 
 PICTURES = ("curves.png", "policy.png", "values.png", "holds.png", "training.png", "film.gif")
 
@@ -64,6 +66,16 @@ def test_the_full_one_at_a_tiny_budget(
     assert "demo/perdqn holds a run with" in capfd.readouterr().err
 
 
+def test_commands_can_be_typed_where_the_program_is_not_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo.shutil, "which", lambda name: None)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/holdfast", "demo"])
+    said = demo._next(Path("demo/perdqn"))
+    assert "  .venv/bin/holdfast evaluate demo/perdqn --sweep-tolerance  #" in said
+    assert max(map(len, said.splitlines())) <= 80
+    monkeypatch.setattr(demo.shutil, "which", lambda name: "/usr/bin/holdfast")
+    assert "  holdfast evaluate demo/perdqn --sweep-tolerance  #" in demo._next(Path("demo/perdqn"))
+
+
 def test_without_pygame_there_is_no_film_but_a_demo(
     small: demo.Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,10 +90,8 @@ def test_stopped_it_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "holdfast", "demo", "-o", "here"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        deadline = time.monotonic() + 120.0
-        while not all((tmp_path / "here" / name / "metrics.csv").exists() for name in ("perdqn", "dqn")):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        both = [tmp_path / "here" / name / "metrics.csv" for name in ("perdqn", "dqn")]
+        wait_until(lambda: all(path.exists() for path in both))
         os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does
         _, error = process.communicate(timeout=120.0)
     finally:
@@ -89,5 +99,44 @@ def test_stopped_it_goes_on(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert error.splitlines()[-1] == "holdfast demo: the same command goes on from there"
     assert "Traceback" not in error
-    for name in ("perdqn", "dqn"):
-        assert (tmp_path / "here" / name / "checkpoint").exists()
+    steps = {name: RunFolder(tmp_path / "here" / name).status() for name in ("perdqn", "dqn")}
+    assert all(status.status == "resumable" for status in steps.values())
+    # Started again and killed, it takes its trainings along.
+    again = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        for line in again.stderr or ():
+            if "going on in here/perdqn from step" in line:
+                break
+        wait_until(lambda: all(status_of(tmp_path, name) == "in use" for name in steps))
+        again.kill()
+        again.communicate(timeout=60.0)
+        wait_until(lambda: all(status_of(tmp_path, name) == "resumable" for name in steps))
+    finally:
+        again.kill()
+        again.communicate()
+
+
+def status_of(folder: Path, name: str) -> str:
+    return RunFolder(folder / "here" / name).status().status
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120.0
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_a_training_that_fails_ends_the_demo_at_once(
+    small: demo.Demo, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dqn").touch()
+    assert main(["demo", "-o", str(tmp_path)]) == 2
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert said.startswith("holdfast train: ")
+    assert str(tmp_path / "dqn") in said
+    assert not (tmp_path / "curves.png").exists()
+
+
+def test_a_folder_with_spaces_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "evaluate 'my demo/perdqn' --sweep" in demo._next(Path("my demo/perdqn"))

@@ -116,6 +116,35 @@ def test_a_table_is_evaluated_without_torch(runs: Path) -> None:
     assert "torch" not in modules
 
 
+def test_a_run_can_be_named_as_it_is_listed(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(runs.parent)
+    (runs.parent / "runs").symlink_to(runs, target_is_directory=True)
+    assert shown_by(["table", "--json"], capsys) == shown_by(["runs/table", "--json"], capsys)
+
+
+def test_an_environment_that_fails_is_one_sentence(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken_robots.py").write_text(
+        "from holdfast.envs import make_env\n"
+        "import gymnasium\n"
+        "class Broken(gymnasium.Wrapper):\n"
+        "    def step(self, action):\n        raise OSError('the robot is off')\n"
+        "    def render(self):\n        raise OSError('no lens')\n"
+        "def robot(**kwargs):\n    return Broken(make_env('cliff', **kwargs))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    arguments = ["evaluate", str(runs / "table"), "--env", "broken_robots:robot"]
+    assert main(arguments) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("holdfast evaluate: the environment failed: its step raised OSError: the robot is off")
+    assert said.count("\n") == 1
+    assert main([*arguments, "--render", "film.gif"]) == 1
+    assert "its render raised OSError: no lens" in capsys.readouterr().err
+
+
 def test_code_is_run_only_when_it_is_named(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +170,7 @@ def test_code_is_run_only_when_it_is_named(
     ("arguments", "sentence"),
     [
         (["nowhere"], "there is no folder 'nowhere'"),
+        (["table/config.json"], "is read with PerDQN.load"),
         (["table", "--episodes", "0"], "--episodes must be a whole number of at least 1"),
         (["table", "--seed", "-1"], "--seed must be a whole number of at least 0"),
         (["table", "--decision-tolerance", "-1"], "--decision-tolerance must be"),
@@ -150,6 +180,10 @@ def test_code_is_run_only_when_it_is_named(
         (["table", "--render", "film.avi"], "--render must name a file that ends in .gif or .mp4"),
         (["table", "--env", "MountainCar-v0"], "the policy was trained for other observations"),
         (["network", "--axes", "0,1"], "--axes must be given with --out"),
+        (["network", "--sweep-tolerance", "--axes", "0,1"], "--axes must not be given with --sweep-tolerance"),
+        (["network", "--sweep-tolerance", "--render", "a.gif"], "--render must not be given with --sweep-tol"),
+        (["network", "-o", "there", "--axes", "0," + "9" * 5000], "--axes must be two different ones"),
+        (["network", "-o", "network/config.json"], "network/config.json: File exists"),
         (["network", "-o", "there", "--axes", "0,9"], "--axes must be two different ones of cart position"),
         (["table", "-o", "there", "--axes", "0,1"], "--axes must not be given where observations are no vectors"),
         (["network", "--env", "cliff"], "the policy was trained for other observations"),

@@ -164,7 +164,7 @@ def test_the_help_is_quick_and_narrow(capsys: pytest.CaptureFixture[str], monkey
     ("arguments", "sentence"),
     [
         (["nowhere", "x.onnx"], "there is no folder 'nowhere'"),
-        ([".", "x.onnx"], ". has no policy yet: a run's first evaluation makes one"),
+        ([".", "x.onnx"], ". has no policy yet: a run's first evaluation, or its end, makes one"),
         (["table", "x.pt"], "FILE must end in .onnx, not 'x.pt'"),
         (["table", "x"], "FILE must end in .onnx, not 'x'"),
         (["table", "no/x.onnx"], "FILE must be in a folder that exists, and there is no folder 'no'"),

@@ -91,6 +91,7 @@ def test_plot_draws_the_holds_of_one_run(folder: Path, tmp_path: Path, capsys: p
         (["one", "--window", "0"], "--window must be a whole number of at least 1"),
         (["zero"], "config.json is damaged"),
         (["one", "two", "--show", "holds"], "RUN must be the folder of one run for --show holds"),
+        (["one", "--show", "holds", "--window", "3"], "--over and --window must not be given with --show holds"),
         ([".", "--show", "holds"], "RUN must be the folder of one run for --show holds"),
     ],
 )

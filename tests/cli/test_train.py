@@ -62,7 +62,7 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].startswith("finished: ")
     assert " steps, 12 episodes, " in shown[0]
-    assert shown[1].startswith("  return, last 20 episodes  ")
+    assert shown[1].startswith("  return, last 12 episodes  ")
     assert shown[2].startswith("  return, best evaluation   ")
     assert shown[3] == "  folder                    runs/cliff-perq-k3-s0"
     assert train(TABLE) == 0

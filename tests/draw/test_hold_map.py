@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from holdfast.draw import HoldMap, draw_hold_map, save_figure
-from holdfast.draw.style import action_color
+from holdfast.draw.style import told_apart
 
 
 def small_map(n_actions: int = 2) -> HoldMap:
@@ -40,8 +40,21 @@ def test_it_shows_the_choices_and_the_decisions(tmp_path: Path) -> None:
     save_figure(figure, tmp_path / "map.png")
 
 
-def test_many_actions_are_not_listed() -> None:
-    assert draw_hold_map(small_map(18)).axes[0].get_legend() is None
+def test_of_many_actions_the_commonest_are_told_apart() -> None:
+    many = replace(small_map(18), actions=np.array([[9, 9, 1], [2, 3, 17]]))
+    listed = {text.get_text() for text in draw_hold_map(many).axes[0].get_legend().get_texts()}
+    assert listed == {"go 9", "go 1", "go 2", "go 3", "go 17"}
+    crowd = np.tile(np.arange(12), (2, 1))
+    wide = replace(many, x=np.arange(12.0), y=np.arange(2.0), actions=crowd, holds=1 + 0 * crowd)
+    assert [text.get_text() for text in draw_hold_map(wide).axes[0].get_legend().get_texts()][-1] == "others"
+    assert len(draw_hold_map(wide).axes[0].get_legend().get_texts()) == 9
+
+
+def test_names_are_shown_as_they_are() -> None:
+    odd = replace(small_map(), action_names=["_hold", "a $ sign"], note="a $ note")
+    figure = draw_hold_map(odd)
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == [" _hold", "a   sign"]
+    assert figure._supxlabel.get_text() == "a   note"  # type: ignore[attr-defined]
 
 
 def test_without_an_episode() -> None:
@@ -54,6 +67,6 @@ def test_shapes_must_go_together() -> None:
         draw_hold_map(replace(small_map(), holds=np.ones((3, 2), dtype=np.int64)))
 
 
-def test_the_first_eight_actions_have_colours_of_their_own() -> None:
-    assert len({action_color(number) for number in range(8)}) == 8
-    assert action_color(8) == action_color(0)
+def test_eight_actions_have_colours_of_their_own() -> None:
+    assert len(set(told_apart([0.0] * 8).values())) == 8
+    assert sorted(told_apart([0, 5, 1, 9, 8, 7, 6, 4, 3, 2])) == [1, 3, 4, 5, 6, 7, 8, 9]

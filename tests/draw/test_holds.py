@@ -46,7 +46,9 @@ def test_holds_over_training_by_hand(tmp_path: Path) -> None:
     assert axes.collections[0].get_coordinates()[0, :, 0].tolist() == [0.0, 200.0, 350.0, 450.0]
     assert "$" not in axes.get_title()
     save_figure(figure, tmp_path / "training.png")
-    draw_holds_over_training([7], [[0.2, 0.8]])
+    (one,) = draw_holds_over_training([8], [[0.2, 0.8]]).axes[:1]
+    assert one.get_lines()[0].get_marker() == "o"
+    assert one.collections[0].get_coordinates()[0, :, 0].tolist() == [4.0, 12.0]
 
 
 @pytest.mark.parametrize(("steps", "shares"), [([1, 2], [[1.0]]), ([], []), ([1], [1.0])])

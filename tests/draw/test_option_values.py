@@ -23,6 +23,14 @@ def test_lines_and_the_choice(tmp_path: Path) -> None:
     save_figure(figure, tmp_path / "values.png")
 
 
+def test_of_many_actions_the_best_have_names() -> None:
+    values = np.arange(20.0)[:, None] * np.ones((1, 3))
+    figure = draw_option_values([values], [(19, 1)], [f"_go {number}" for number in range(20)], ["here"], "J")
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["others", *(f" _go {number}" for number in range(12, 20)), "chosen"]
+    assert figure.axes[0].get_ylabel() == "J"
+
+
 def test_one_persistence_alone() -> None:
     (axes,) = draw_option_values([VALUES[:, :1]], [(0, 1)], ["left", "right"], ["here"]).axes
     assert len(axes.get_lines()) == 3

@@ -45,6 +45,16 @@ def test_others_are_numbered_as_the_environment_does() -> None:
     assert action_names(Atari()) == ("noop", "fire", "up")
 
 
+@pytest.mark.parametrize("own", [lambda self: 1 / 0, 7, ["too", "many", "names"]])
+def test_names_that_cannot_be_read_are_numbers(own: object) -> None:
+    env = Nameless()
+    type(env).action_names = own  # type: ignore[attr-defined]
+    try:
+        assert action_names(env) == ("action 5", "action 6")
+    finally:
+        del type(env).action_names  # type: ignore[attr-defined]
+
+
 def test_a_cut_action_set_has_no_wrong_names() -> None:
     env = make_env("MountainCar-v0")
     env.action_space = spaces.Discrete(2)

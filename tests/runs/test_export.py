@@ -22,12 +22,13 @@ from holdfast.core.choice import Decision
 from holdfast.deep.networks import ConvFeatures
 from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
 from holdfast.runs import load_policy, onnx_graph, onnx_policies
-from holdfast.runs.actors import NetworkActor
+from holdfast.runs.actors import NetworkActor, TableActor
 from holdfast.runs.arguments import ACTIVATIONS
 from holdfast.runs.export import export_onnx
-from holdfast.runs.export_check import check_export, draw_observations
+from holdfast.runs.export_check import _NUMBERS_AT_ONCE, _batch_size, check_export, draw_observations
 from holdfast.runs.onnx_graph import Graph
 from holdfast.runs.policy_files import network_state, table_state, write_policy
+from holdfast.tabular import GreedyPolicy
 from tests.runs.doctored import copy_of, mutate, payload
 from tests.runs.small_runs import NETWORK, TABLE, trained
 
@@ -641,3 +642,15 @@ def test_a_file_that_cannot_be_written_leaves_nothing(
         export_onnx(runs / "table", tmp_path / "policy.onnx", check=1)
     assert [path.name for path in tmp_path.iterdir()] == ["policy.onnx"]
     assert (tmp_path / "policy.onnx").read_text() == "the old one"
+
+
+def test_large_tables_are_compared_in_small_parts() -> None:
+    wide = TableActor(GreedyPolicy(np.zeros((1, 100, 200))), 0, 0)
+    assert _batch_size(wide, spaces.Discrete(1)) * 100 * 200 <= _NUMBERS_AT_ONCE
+    huge = TableActor(GreedyPolicy(np.zeros((1, 2000, 3000))), 0, 0)
+    assert _batch_size(huge, spaces.Discrete(1)) == 1
+    # Every state comes before any comes again, whatever the parts.
+    parts = [
+        draw_observations(spaces.Discrete(7, start=2), 3, np.random.default_rng(0), begin) for begin in (0, 3, 6)
+    ]
+    assert np.concatenate(parts).tolist() == [2, 3, 4, 5, 6, 7, 8, 2, 3]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -16,6 +16,7 @@ from holdfast.runs.curves import NothingToShowError, holds_over_training
 from holdfast.runs.evaluation import evaluate
 from holdfast.runs.looking import (
     Trip,
+    _ranges,
     choose_axes,
     draw_decisions,
     draw_policy_over,
@@ -86,6 +87,17 @@ def test_axes_that_change_the_choice_are_chosen(runs: Path) -> None:
     env = make_env("CartPole-v1")
     trip = Trip([np.array([0.0, 1.0, -1.0, 1.0]), np.array([1.0, 0.0, 1.0, -1.0])], np.array([True, False]))
     assert choose_axes(Picky(), trip, env.observation_space) == (2, 3)  # type: ignore[arg-type]
+    still = Trip([np.array([0.0, 1.0, -1.0, 1.0]), np.array([1.0, 0.0, -1.0, -1.0])], trip.decided)
+    assert choose_axes(Picky(), still, env.observation_space) == (0, 3)  # type: ignore[arg-type]
+
+
+def test_what_is_seen_may_leave_the_bounds_that_were_declared() -> None:
+    space = gymnasium.spaces.Box(np.array([0.0, -1.0, 2.0]), np.array([1.0, 1.0, 2.0]), dtype=np.float64)
+    seen = np.array([[5.0, -0.5, 2.0], [6.0, 0.5, 2.0]])
+    low, high = _ranges(seen, space)
+    assert low.tolist() == pytest.approx([4.85, -0.65, 1.0])
+    assert high.tolist() == pytest.approx([6.15, 0.65, 3.0])
+    assert _ranges(np.array([[0.0, 0.0, 2.0], [1.0, 1.0, 2.0]]), space)[1][1] == 1.0
 
 
 def test_a_table_has_arrows_instead(runs: Path) -> None:
@@ -145,14 +157,23 @@ def test_holds_are_written_down_for_every_evaluation(runs: Path) -> None:
 
 def test_no_evaluations_no_holds(tmp_path: Path) -> None:
     trained(TABLE, tmp_path, eval_every=0)
-    with pytest.raises(NothingToShowError, match="has nothing to show yet"):
+    with pytest.raises(NothingToShowError, match="has nothing to show: the run has no evaluation"):
         holds_over_training(tmp_path)
 
 
 def test_damaged_holds_are_refused(tmp_path: Path) -> None:
     trained(TABLE, tmp_path)
-    with (tmp_path / "holds.csv").open("a") as file:
-        file.write("1,5,0,3\n")
-    with pytest.raises(ValueError, match="actions must be held for 1, 2"):
-        holds_over_training(tmp_path)
-    assert json.loads((tmp_path / "config.json").read_text())["algo"] == "perq"
+    before = (tmp_path / "holds.csv").read_text()
+    for line in (
+        "1,5,0,3",
+        "1,5,4,3",
+        "1,5,1.5,3",
+        "1,5,1e300,3",
+        "1,5,nan,3",
+        "1,nan,1,3",
+        "1,-5,1,3",
+        "1,5,1,inf",
+    ):
+        (tmp_path / "holds.csv").write_text(f"{before}{line}\n")
+        with pytest.raises(ValueError, match=r"holds\.csv is damaged: (actions|steps and decisions) must be"):
+            holds_over_training(tmp_path)

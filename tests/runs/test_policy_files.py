@@ -27,6 +27,7 @@ SPACES = {
     "discrete": spaces.Discrete(5),
     "many": spaces.MultiDiscrete([3, 4]),
     "bits": spaces.MultiBinary([2, 3]),
+    "row": spaces.MultiBinary(4),
     "dict": spaces.Dict({"b": spaces.Box(0.0, 1.0, (2,)), "a": spaces.Discrete(3)}),
 }
 
@@ -54,6 +55,12 @@ def policy_of(space: Any) -> str:
         if len(space.shape) == 3
         else "MlpPolicy"
     )
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_a_space_comes_back_as_it_was(space: Any) -> None:
+    # As environments compare them: [4] is another space than 4.
+    assert space_from({"space": space_state(space)}, "space") == space
 
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
@@ -181,3 +188,19 @@ def test_a_table_is_loaded_without_torch(tmp_path: Path) -> None:
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_dictionary_that_is_larger_than_its_weights_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = PerDQN(
+        "MultiInputPolicy", Still(SPACES["dict"]), k_max=2, device="cpu", policy_kwargs={"net_arch": [8]}
+    )
+    state = network_state("perdqn", model.policy)
+    state["observation_space"]["parts"][0][1] = {"kind": "Discrete", "n": 20_000_000, "start": 0}
+    write_policy(tmp_path, state)
+    monkeypatch.setattr(
+        "holdfast.deep.policies.MultiInputPolicy.__init__", lambda *_, **__: pytest.fail("it was built")
+    )
+    with pytest.raises(ValueError, match="the weights of its layers, and no others"):
+        load_policy(tmp_path)

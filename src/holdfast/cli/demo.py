@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from holdfast.runs.stopping import StopRequest, stop_on_signals
 
 if TYPE_CHECKING:
     from holdfast.runs import Evaluation
@@ -109,13 +113,11 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train both, compare, draw, say what there is."""
-    from holdfast.cli.train import prepare_torch
     from holdfast.core.checks import check_integer
 
     demo = _QUICK if arguments.quick else _FULL
     out = arguments.out or Path("demo", "quick" if arguments.quick else "")
     seed = check_integer("--seed", arguments.seed, 0)
-    prepare_torch()
     sys.stdout.write(f"{demo.titles[0]} and, at the same time, {demo.titles[1]} on {demo.environment}:\n\n")
     for number in (0, 1):
         sys.stdout.write(_as_typed(demo.command(number, seed, out)) + "\n\n")
@@ -128,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _as_typed(command: list[str]) -> str:
     """A command as it can be typed, on lines of at most 78 letters."""
-    lines = ["  holdfast"]
+    lines = [f"  {_program()}"]
     for word in map(shlex.quote, command):
         if len(lines[-1]) + len(word) > 76:
             lines[-1] += " \\"
@@ -137,48 +139,71 @@ def _as_typed(command: list[str]) -> str:
     return "\n".join(lines)
 
 
+def _program() -> str:
+    """What to type for ``holdfast`` here: a virtual environment may not be the active one."""
+    typed = Path(sys.argv[0])
+    is_found = shutil.which("holdfast") is not None or typed.stem != "holdfast"
+    return "holdfast" if is_found else shlex.quote(str(typed))
+
+
 # Training -------------------------------------------------------------------------------------------------------
 
 
 def _train_both(demo: Demo, seed: int, out: Path) -> int:
-    from holdfast.cli import main
+    """Train both at the same time, a process each: 0, or what the first that failed ended with."""
+    with stop_on_signals() as stop:
+        stop.is_obeyed_later = True
+        trainings = [_start(demo.command(number, seed, out), is_shown=number == 0) for number in (0, 1)]
+        try:
+            codes = _wait(trainings, stop, demo, out)
+        finally:
+            for training in trainings:
+                if training.poll() is None:
+                    training.terminate()
+            said = [training.communicate()[1] or "" for training in trainings]
+    for number, code in enumerate(codes):
+        sys.stderr.write(said[number] if code else "")
+        if code is not None and code < 0:
+            sys.stderr.write(f"holdfast demo: the training of {demo.titles[number]} was ended by signal {-code}\n")
+    if stop or any(code is not None and code < 0 for code in codes):
+        sys.stderr.write("holdfast demo: the same command goes on from there\n")
+    failed = next((code for code in codes if code), 0)
+    return stop.exit_code if stop else 128 - failed if failed < 0 else failed
 
-    # A process of its own, so that each has a core; in a session of its own, so that Ctrl-C reaches it but once.
-    beside = subprocess.Popen(
-        [sys.executable, "-m", "holdfast", *demo.command(1, seed, out), "--quiet"],
+
+def _start(command: list[str], is_shown: bool) -> subprocess.Popen[str]:
+    # In a session of its own, so that Ctrl-C reaches it but once: from here.
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "holdfast", *command, "--stop-with", str(os.getpid())),
+            *(() if is_shown else ("--quiet",)),
+        ],
         stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stderr=None if is_shown else subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    try:
-        code = main(demo.command(0, seed, out))
-        if code == 0:
-            _wait_for(beside, demo, out)
-            if beside.returncode != 0 and beside.stderr is not None:
-                sys.stderr.write(beside.stderr.read())
-            code = beside.returncode
-    finally:
-        if beside.poll() is None:
-            beside.terminate()
-        beside.communicate()
-    if code in (130, 143):
-        sys.stderr.write("holdfast demo: the same command goes on from there\n")
-    return code
 
 
-def _wait_for(beside: subprocess.Popen[str], demo: Demo, out: Path) -> None:
+def _wait(trainings: list[subprocess.Popen[str]], stop: StopRequest, demo: Demo, out: Path) -> list[int | None]:
+    """Until both are over, or one has failed, or somebody wants to stop: the exit codes that there are."""
     from holdfast.runs.directory import RunFolder
 
-    told = sys.stderr.isatty()
-    while beside.poll() is None:
-        if told:
+    told = False
+    codes: list[int | None] = [None, None]
+    while not stop:
+        codes = [training.poll() for training in trainings]
+        if None not in codes or any(codes):
+            break
+        if codes[0] is not None and sys.stderr.isatty():
             steps = RunFolder(demo.folder(1, out)).status().steps
             sys.stderr.write(f"\r\x1b[2Kwaiting for {demo.titles[1]}, at step {steps:,}")
             sys.stderr.flush()
+            told = True
         time.sleep(_WAITING)
     if told:
         sys.stderr.write("\r\x1b[2K")
+    return codes
 
 
 # What they learned ----------------------------------------------------------------------------------------------
@@ -249,30 +274,31 @@ def _draw(demo: Demo, shown: Shown, found: Evaluation, seed: int, out: Path) -> 
         "holds.png": ("for how long it holds", draw_hold_histogram(found.holds, title)),
         "training.png": ("how that changed as it learned", draw_holds_over_training(steps, shares, of_what)),
     }
-    lines = [
-        f"  {save_figure(figure, out / name)!s:<26}{told}"
-        for name, (told, figure) in figures.items()
-        if figure is not None
+    drawn = [
+        (save_figure(figure, out / name), told) for name, (told, figure) in figures.items() if figure is not None
     ]
-    film = _film(shown, seed, out)
-    return "\n".join([*lines, film]) + "\n"
+    width = max(len(str(path)) for path, _ in drawn)
+    lines = [f"  {path!s:<{width}}  {told}" for path, told in drawn]
+    return "\n".join([*lines, _film(shown, seed, out, width)]) + "\n"
 
 
-def _film(shown: Shown, seed: int, out: Path) -> str:
+def _film(shown: Shown, seed: int, out: Path, width: int) -> str:
     from holdfast.cli.evaluate import render
 
     try:
-        return f"  {render(shown, shown.actor, [seed], out / 'film.gif')!s:<26}an episode, with what is held"
+        film = render(shown, shown.actor, [seed], out / "film.gif")
+        return f"  {film!s:<{width}}  an episode, with what is held"
     except ValueError as error:
         # An environment that cannot be drawn here is no reason to have no demo.
         return f"  no film: {error}"
 
 
-def _next(run: Path) -> str:
+def _next(folder: Path) -> str:
+    program, run = _program(), shlex.quote(str(folder))
     commands = {
-        f"holdfast evaluate {run} --sweep-tolerance": "deciding less often",
-        f"holdfast export {run} policy.onnx": "take the policy elsewhere",
-        "holdfast train --help": "an environment of your own",
+        f"{program} evaluate {run} --sweep-tolerance": "decide less often",
+        f"{program} export {run} policy.onnx": "deploy it",
+        f"{program} train --help": "train your own",
     }
     width = max(map(len, commands))
     lines = [f"  {command:<{width}}  # {told}" for command, told in commands.items()]

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.policies import acting_options, add_policy_arguments
+from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
 
 if TYPE_CHECKING:
     from holdfast.runs import Evaluation
@@ -96,9 +96,11 @@ def run(arguments: argparse.Namespace) -> int:
     seed = check_integer("--seed", arguments.seed, 0)
     allow_code(arguments.env)
     kwargs = keyword_arguments("--env-kwargs", arguments.env_kwargs)
-    shown = open_policy(arguments.policy, arguments.env, kwargs)
-    if arguments.axes is not None and arguments.out is None:
-        raise ValueError("--axes must be given with --out, the folder that the map is drawn into")
+    shown = open_policy(policy_folder(arguments), arguments.env, kwargs)
+    _refuse_what_would_be_ignored(arguments)
+    axes = _axes(shown, arguments.axes)
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
     actor = acting_as(shown.actor, *acting_options(arguments))
     seeds = evaluation_seeds(seed, 0, episodes)
     if arguments.sweep_tolerance:
@@ -112,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = evaluate(actor, env, seeds, shown.longest)
     finally:
         env.close()
-    written = [] if arguments.out is None else _pictures(shown, actor, found, seeds[0], arguments)
+    written = [] if arguments.out is None else _pictures(shown, actor, found, seeds[0], axes, arguments.out)
     written += films
     if arguments.json:
         sys.stdout.write(json.dumps(_as_json(shown, found, written), indent=2) + "\n")
@@ -121,13 +123,35 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _pictures(shown: Shown, actor: Any, found: Evaluation, seed: int, arguments: argparse.Namespace) -> list[Path]:
-    from holdfast.draw import draw_hold_histogram, save_figure
-    from holdfast.runs.looking import draw_decisions, draw_policy_over, find_axes, take_trip
+def _refuse_what_would_be_ignored(arguments: argparse.Namespace) -> None:
+    if arguments.sweep_tolerance:
+        for name in ("axes", "render", "decision_tolerance", "interrupt_margin"):
+            if getattr(arguments, name) is not None:
+                raise ValueError(f"--{name.replace('_', '-')} must not be given with --sweep-tolerance")
+    if arguments.axes is not None and arguments.out is None:
+        raise ValueError("--axes must be given with --out, the folder that the map is drawn into")
+
+
+def _axes(shown: Shown, given: str | None) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    from holdfast.runs.looking import find_axes
 
     env = shown.make_env()
     try:
-        axes = None if arguments.axes is None else find_axes(arguments.axes, env)
+        return find_axes(given, env)
+    finally:
+        env.close()
+
+
+def _pictures(
+    shown: Shown, actor: Any, found: Evaluation, seed: int, axes: tuple[int, int] | None, out: Path
+) -> list[Path]:
+    from holdfast.draw import draw_hold_histogram, save_figure
+    from holdfast.runs.looking import draw_decisions, draw_policy_over, take_trip
+
+    env = shown.make_env()
+    try:
         trip = take_trip(actor, env, seed, shown.longest)
         figures = {
             "holds.png": draw_hold_histogram(found.holds, _title(shown)),
@@ -136,7 +160,7 @@ def _pictures(shown: Shown, actor: Any, found: Evaluation, seed: int, arguments:
         }
     finally:
         env.close()
-    return [save_figure(figure, arguments.out / name) for name, figure in figures.items() if figure is not None]
+    return [save_figure(figure, out / name) for name, figure in figures.items() if figure is not None]
 
 
 def render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
@@ -148,13 +172,30 @@ def render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
     # Nothing is shown on a screen: pygame need not look for one, nor greet.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    env = shown.make_env(render_mode="rgb_array")
+    env = _env_with_pictures(shown)
     try:
         frames = film(actor, env, seeds[:3], shown.longest)
         pace = int(env.metadata.get("render_fps") or 30)
     finally:
         env.close()
     return write_film(frames, path, min(max(pace, 2), 50))
+
+
+def _env_with_pictures(shown: Shown) -> Any:
+    """The environment of a film; one of the user's own may render without being asked to."""
+    try:
+        return shown.make_env(render_mode="rgb_array")
+    except ValueError as error:
+        if "render_mode" not in str(error):
+            raise
+    env = shown.make_env()
+    if env.render_mode == "rgb_array":
+        return env
+    env.close()
+    raise ValueError(
+        "--render needs an environment that renders as rgb_array: "
+        f"{shown.environment} must take render_mode as an argument, and hand it on"
+    )
 
 
 def _title(shown: Shown) -> str:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.policies import acting_options, add_policy_arguments
+from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
 
 if TYPE_CHECKING:
     from holdfast.runs.export import Export
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         found = export_onnx(
-            arguments.policy,
+            policy_folder(arguments),
             arguments.file,
             *acting_options(arguments),
             check=check_integer("--check", arguments.check),

@@ -17,6 +17,7 @@ __all__ = ["main"]
 
 _VERBS = (demo, train, evaluate, export, runs, plot, solve, doctor)
 
+EXIT_ENVIRONMENT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
@@ -64,9 +65,22 @@ def _run(argv: Sequence[str] | None) -> int:
             raise
         sys.stderr.write(f"holdfast {arguments.verb}: {printable(_sentence(error))}\n")
         return EXIT_BAD_INPUT
+    except RuntimeError as error:
+        if os.environ.get("HOLDFAST_DEBUG") or not _is_of_the_environment(error):
+            raise
+        said = printable(_sentence(error))
+        told = said if said.startswith("the environment") else f"the environment failed: {said}"
+        sys.stderr.write(f"holdfast {arguments.verb}: {told}\n")
+        return EXIT_ENVIRONMENT_FAILED
     except KeyboardInterrupt:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")
         return EXIT_INTERRUPTED
+
+
+def _is_of_the_environment(error: RuntimeError) -> bool:
+    from holdfast.envs import EnvironmentFailedError
+
+    return isinstance(error, EnvironmentFailedError)
 
 
 def _hint(parser: argparse.ArgumentParser, verb: str | None, unknown: Sequence[str]) -> str:

@@ -103,6 +103,8 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
 
     if len(arguments.runs) != 1 or not RunFolder(arguments.runs[0]).is_run:
         raise ValueError("RUN must be the folder of one run for --show holds")
+    if arguments.over != "steps" or arguments.window != 20:
+        raise ValueError("--over and --window must not be given with --show holds")
     steps, shares, title = holds_over_training(arguments.runs[0])
     figure = draw_holds_over_training(steps, shares, title)
     sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")

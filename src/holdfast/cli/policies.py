@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["acting_options", "add_policy_arguments"]
+__all__ = ["acting_options", "add_policy_arguments", "policy_folder"]
 
 
 def add_policy_arguments(parser: argparse.ArgumentParser, margin_help: str) -> None:
@@ -20,6 +20,13 @@ def add_policy_arguments(parser: argparse.ArgumentParser, margin_help: str) -> N
         help="hold longer where that costs at most this in value (default: as trained)",
     )
     parser.add_argument("--interrupt-margin", type=float, metavar="M", help=f"{margin_help} (default: as trained)")
+
+
+def policy_folder(arguments: argparse.Namespace) -> Path:
+    """The folder that was named, or the run of that name in runs/, as ``holdfast runs`` lists it."""
+    path = Path(arguments.policy)
+    listed = Path("runs") / path
+    return listed if not path.exists() and listed.is_dir() else path
 
 
 def acting_options(arguments: argparse.Namespace) -> tuple[float | None, float | None]:

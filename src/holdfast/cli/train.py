@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from holdfast.runs.training import Outcome
 
-__all__ = ["add_parser", "prepare_torch"]
-
-EXIT_ENVIRONMENT_FAILED = 1
+__all__ = ["add_parser"]
 
 _DESCRIPTION = """\
 Train an agent. Everything goes into the run's folder: config.json, metrics.csv
@@ -187,6 +185,8 @@ def add_parser(verbs: Any) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--quiet", action="store_true", help="show no progress and print nothing")
     shown.add_argument("--json", action="store_true", help="print progress and result as JSON, an object per line")
+    # For programs that start a training: it is not to outlive them.
+    parser.add_argument("--stop-with", type=int, metavar="PID", help=argparse.SUPPRESS)
     for flag in _HABITS:
         parser.add_argument(flag, action=_Habit, nargs="?", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
@@ -217,26 +217,19 @@ _whole.__name__ = "whole number"  # what argparse calls it
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, print."""
-    from holdfast.cli.values import printable
-    from holdfast.envs import EnvironmentFailedError, is_code
+    from holdfast.envs import is_code
     from holdfast.runs.config import run_name
     from holdfast.runs.progress import pick_reporter
     from holdfast.runs.stopping import stop_on_signals
     from holdfast.runs.training import train
 
-    with stop_on_signals() as stop:
+    with stop_on_signals(arguments.stop_with) as stop:
         options = _options(arguments)
         _allow_code(arguments.environment, options)
-        prepare_torch()
+        _prepare_torch()
         path = _run_folder(arguments) or Path("runs", run_name(options))
         reporter = pick_reporter(sys.stderr, sys.stdout, arguments.quiet, arguments.json)
-        try:
-            outcome = train(options, path, reporter, stop)
-        except EnvironmentFailedError as error:
-            if os.environ.get("HOLDFAST_DEBUG"):
-                raise
-            sys.stderr.write(f"holdfast train: {printable(str(error))}\n")
-            return EXIT_ENVIRONMENT_FAILED
+        outcome = train(options, path, reporter, stop)
         _print_outcome(outcome, arguments)
         if outcome.status != "stopped":
             return 0
@@ -293,7 +286,7 @@ def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
     allow_code(name)
 
 
-def prepare_torch() -> None:
+def _prepare_torch() -> None:
     """Settings of the whole process, which only a program may change."""
     # Threads that wait must not keep a core busy; to be said before PyTorch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -333,7 +326,8 @@ def _print_outcome(outcome: Outcome, arguments: argparse.Namespace) -> None:
         pace = outcome.new_steps / outcome.seconds if outcome.seconds > 0 else 0.0
         lines[0] += f", {duration(outcome.seconds)} at {pace:,.0f} steps/s"
     if outcome.mean_return is not None:
-        lines.append(f"  return, last 20 episodes  {outcome.mean_return:.6g}")
+        told = f"return, last {min(20, outcome.episodes)} episodes"
+        lines.append(f"  {told:<25} {outcome.mean_return:.6g}")
     if outcome.best_return is not None:
         lines.append(f"  return, best evaluation   {outcome.best_return:.6g}")
     lines.append(f"  folder                    {outcome.path}")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from holdfast.draw.style import look
+from holdfast.draw.style import label_text, look
 
 __all__ = ["Curve", "Panel", "draw_curves"]
 
@@ -33,6 +33,7 @@ class Curve:
         y: What.
         low: Lower end of the band; None for no band.
         high: Upper end of it.
+        is_marked: Whether each of its points is marked, so that what lies between is seen to be a line only.
         dash: Which of the dash patterns, so that curves of one colour can be told apart.
     """
 
@@ -43,6 +44,7 @@ class Curve:
     low: Floats | None = None
     high: Floats | None = None
     dash: int = 0
+    is_marked: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +82,19 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     for curve in panel.curves:
         style = _DASHES[curve.dash % len(_DASHES)]
         # One point alone makes no line.
-        marker = "o" if len(curve.x) == 1 else None
-        axes.plot(curve.x, curve.y, color=curve.color, linestyle=style, marker=marker, label=curve.label)
+        marker = "o" if len(curve.x) == 1 or curve.is_marked else None
+        axes.plot(
+            curve.x,
+            curve.y,
+            color=curve.color,
+            linestyle=style,
+            marker=marker,
+            markersize=3.5,
+            label=label_text(curve.label),
+        )
         if curve.low is not None and curve.high is not None:
             axes.fill_between(curve.x, curve.low, curve.high, color=curve.color, alpha=0.18, linewidth=0.0)
-    axes.set_title(panel.title.replace("$", " "))
+    axes.set_title(label_text(panel.title))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)

@@ -16,15 +16,12 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from holdfast.draw.style import INK, VALUE_COLORMAP, action_color, look
+from holdfast.draw.style import INK, MISSING, VALUE_COLORMAP, label_text, look, told_apart
 
 __all__ = ["HoldMap", "draw_hold_map"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-_MOST_LISTED = 12
-"""Actions up to which each is listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +38,7 @@ class HoldMap:
         action_names: Of all actions.
         path: (steps, 2) an episode's places; may be empty.
         decided: (steps,) where in it something was decided.
+        note: What else there is to know, written below; may be empty.
     """
 
     x: Floats
@@ -52,6 +50,7 @@ class HoldMap:
     action_names: Sequence[str]
     path: Floats
     decided: NDArray[np.bool_]
+    note: str = ""
 
 
 def draw_hold_map(shown: HoldMap, title: str | None = None) -> Figure:
@@ -70,41 +69,40 @@ def draw_hold_map(shown: HoldMap, title: str | None = None) -> Figure:
         _draw_holds(figure, right, shown)
         for axes in (left, right):
             _draw_path(axes, shown)
-            axes.set_xlabel(shown.names[0])
+            axes.set_xlabel(label_text(shown.names[0]))
             axes.set_xlim(shown.x[0], shown.x[-1])
             axes.set_ylim(shown.y[0], shown.y[-1])
-        left.set_ylabel(shown.names[1])
+        left.set_ylabel(label_text(shown.names[1]))
         if title:
-            figure.suptitle(title.replace("$", " "))
+            figure.suptitle(label_text(title))
+        if shown.note:
+            figure.supxlabel(label_text(shown.note), fontsize=8)
     return figure
 
 
 def _draw_actions(axes: Axes, shown: HoldMap) -> None:
     n_actions = len(shown.action_names)
-    colors = ListedColormap([action_color(number) for number in range(n_actions)])
+    colors = told_apart(np.bincount(shown.actions.ravel(), minlength=n_actions).tolist())
     axes.pcolormesh(
         shown.x,
         shown.y,
         shown.actions,
-        cmap=colors,
+        cmap=ListedColormap([colors.get(number, MISSING) for number in range(n_actions)]),
         norm=BoundaryNorm(np.arange(n_actions + 1) - 0.5, n_actions),
         shading="nearest",
         alpha=0.75,
         rasterized=True,
     )
     axes.set_title("what is done")
-    if n_actions > _MOST_LISTED:
-        return
-    used = np.unique(shown.actions)
-    axes.legend(
-        handles=[
-            Patch(color=action_color(int(number)), alpha=0.75, label=shown.action_names[number]) for number in used
-        ],
-        loc="upper left",
-        fontsize=7.5,
-        frameon=True,
-        framealpha=0.85,
-    )
+    used = set(np.unique(shown.actions).tolist())
+    listed = [
+        Patch(color=color, alpha=0.75, label=label_text(shown.action_names[number]))
+        for number, color in colors.items()
+        if number in used
+    ]
+    if used - set(colors):
+        listed.append(Patch(color=MISSING, label="others"))
+    axes.legend(handles=listed, loc="upper left", fontsize=7.5, frameon=True, framealpha=0.85)
 
 
 def _draw_holds(figure: Figure, axes: Axes, shown: HoldMap) -> None:

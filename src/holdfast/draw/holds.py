@@ -10,7 +10,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
-from holdfast.draw.style import INK, PALETTE, VALUE_COLORMAP, look
+from holdfast.draw.style import INK, PALETTE, VALUE_COLORMAP, label_text, look
 
 __all__ = ["draw_hold_histogram", "draw_holds_over_training", "draw_tolerance_sweep"]
 
@@ -47,7 +47,7 @@ def draw_hold_histogram(holds: ArrayLike, title: str | None = None) -> Figure:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.xaxis.set_major_locator(MaxNLocator(12, integer=True, min_n_ticks=1))
         if title:
-            axes.set_title(title.replace("$", " "))
+            axes.set_title(label_text(title))
     return figure
 
 
@@ -67,7 +67,7 @@ def draw_holds_over_training(steps: ArrayLike, shares: ArrayLike, title: str | N
     between = (x[1:] + x[:-1]) / 2.0
     width = x[0] if len(x) == 1 else 2.0 * (between[0] - x[0])
     edges = np.concatenate(
-        [[x[0] - width / 2.0], between, [x[-1] + (x[-1] - between[-1] if len(x) > 1 else width)]]
+        [[x[0] - width / 2.0], between, [x[-1] + (x[-1] - between[-1] if len(x) > 1 else width / 2.0)]]
     )
     with look():
         figure = Figure(figsize=(4.9, 3.1), layout="constrained")
@@ -81,8 +81,11 @@ def draw_holds_over_training(steps: ArrayLike, shares: ArrayLike, title: str | N
             vmax=max(float(table.max()), 1e-9),
             rasterized=True,
         )
+        marker = "o" if len(x) == 1 else None  # one point alone makes no line
         halo = [withStroke(linewidth=3.0, foreground="white")]
-        mean = axes.plot(x, table @ persistences, color=PALETTE["vermilion"], path_effects=halo, label="mean")
+        mean = axes.plot(
+            x, table @ persistences, color=PALETTE["vermilion"], marker=marker, path_effects=halo, label="mean"
+        )
         axes.legend(handles=mean, fontsize=8, loc="upper right", frameon=True, framealpha=0.85)
         bar = figure.colorbar(image, ax=axes, pad=0.02, format=PercentFormatter(1.0, decimals=0))
         bar.set_label("share of the decisions")
@@ -92,7 +95,7 @@ def draw_holds_over_training(steps: ArrayLike, shares: ArrayLike, title: str | N
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.yaxis.set_major_locator(MaxNLocator(9, integer=True, min_n_ticks=1))
         if title:
-            axes.set_title(title.replace("$", " "))
+            axes.set_title(label_text(title))
     return figure
 
 
@@ -144,5 +147,5 @@ def draw_tolerance_sweep(
         axes.grid(color="#e4e4e1", linewidth=0.6)
         axes.set_axisbelow(True)
         if title:
-            axes.set_title(title.replace("$", " "))
+            axes.set_title(label_text(title))
     return figure

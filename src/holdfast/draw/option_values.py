@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.draw.style import INK, action_color, look
+from holdfast.draw.style import INK, MISSING, label_text, look, told_apart
 
 __all__ = ["draw_option_values"]
 
@@ -24,29 +24,34 @@ def draw_option_values(
     chosen: Sequence[tuple[int, int]],
     action_names: Sequence[str],
     titles: Sequence[str],
+    label: str = "$Q(s, a, k)$",
 ) -> Figure:
     """Q(s,a,k) over k, one panel per state and one line per action; what was chosen is ringed.
+
+    Of many actions the best ones have a name, all others are grey.
 
     Args:
         values: Of each state (A, K).
         chosen: Of each state the action's number, from 0, and for how long it is held.
         action_names: (A,).
         titles: Of each state, written above its panel.
+        label: What the values are.
     """
     tables = [np.asarray(table, dtype=np.float64) for table in values]
     if not tables or any(table.ndim != 2 or len(table) != len(action_names) for table in tables):
         raise ValueError(f"values must be tables of shape ({len(action_names)}, K), at least one")
     columns = min(len(tables), _MOST_COLUMNS)
     rows = -(-len(tables) // columns)
+    colors = told_apart(np.max([table.max(axis=1) for table in tables], axis=0))
     with look():
         figure = Figure(
             figsize=(_PANEL[0] * columns + _ROOM_FOR_LEGEND, _PANEL[1] * rows + 0.2), layout="constrained"
         )
         panels = [figure.add_subplot(rows, columns, number + 1) for number in range(len(tables))]
         for number, (axes, table, option, title) in enumerate(zip(panels, tables, chosen, titles, strict=True)):
-            _draw_panel(axes, table, option, title, action_names)
+            _draw_panel(axes, table, option, title, action_names, colors)
             if number % columns == 0:
-                axes.set_ylabel("$Q(s, a, k)$")
+                axes.set_ylabel(label)
             if number + columns >= len(tables):
                 axes.set_xlabel("held for $k$ steps")
         handles, labels = panels[0].get_legend_handles_labels()
@@ -55,18 +60,26 @@ def draw_option_values(
 
 
 def _draw_panel(
-    axes: Axes, table: NDArray[np.float64], option: tuple[int, int], title: str, action_names: Sequence[str]
+    axes: Axes,
+    table: NDArray[np.float64],
+    option: tuple[int, int],
+    title: str,
+    action_names: Sequence[str],
+    colors: Mapping[int, str],
 ) -> None:
     persistences = np.arange(1, table.shape[1] + 1)
-    for number, name in enumerate(action_names):
+    others = [number for number in range(len(table)) if number not in colors]
+    for position, number in enumerate(others):
+        axes.plot(persistences, table[number], color=MISSING, label="_" if position else "others", zorder=1)
+    for number, color in colors.items():
         axes.plot(
             persistences,
             table[number],
-            color=action_color(number),
+            color=color,
             marker="o",
             markersize=3,
             linewidth=1.3,
-            label=name,
+            label=label_text(action_names[number]),
         )
     action, hold = option
     axes.plot(
@@ -80,7 +93,7 @@ def _draw_panel(
         linestyle="none",
         label="chosen",
     )
-    axes.set_title(title.replace("$", " "))
+    axes.set_title(label_text(title))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)
     axes.set_axisbelow(True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -27,10 +27,11 @@ __all__ = [
     "PAGE_SIDE",
     "PALETTE",
     "VALUE_COLORMAP",
-    "action_color",
     "algorithm_color",
+    "label_text",
     "look",
     "save_figure",
+    "told_apart",
 ]
 
 PALETTE: Mapping[str, str] = MappingProxyType(
@@ -144,9 +145,23 @@ def algorithm_color(name: str) -> str:
         raise ValueError(f"name must be one of {', '.join(ALGORITHM_COLORS)}, not {name!r}") from None
 
 
-def action_color(number: int) -> str:
-    """The colour of an action that is counted from 0; after eight they begin anew."""
-    return _ACTION_COLORS[number % len(_ACTION_COLORS)]
+def told_apart(counts: Sequence[float]) -> dict[int, str]:
+    """Colours of the actions that a picture tells apart, by number: all of up to eight, else the eight first.
+
+    Args:
+        counts: (A,) how much each action counts; the largest come first.
+    """
+    numbers = range(len(counts))
+    if len(counts) <= len(_ACTION_COLORS):
+        return {number: _ACTION_COLORS[number] for number in numbers}
+    most = sorted(numbers, key=lambda number: -counts[number])[: len(_ACTION_COLORS)]
+    return dict(zip(sorted(most), _ACTION_COLORS, strict=True))
+
+
+def label_text(text: str) -> str:
+    """A text from elsewhere as matplotlib shows it as it is: no formulas in it, and none that is left out."""
+    plain = text.replace("$", " ")
+    return f" {plain}" if plain.startswith("_") else plain
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:

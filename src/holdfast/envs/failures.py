@@ -66,6 +66,15 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
         self._check_observation(observation)
         return observation, reward, terminated, truncated, info
 
+    def render(self) -> Any:
+        """A picture."""
+        try:
+            return self.env.render()
+        except gymnasium.error.DependencyNotInstalled:
+            raise
+        except Exception as error:
+            raise _failure("render", error) from error
+
     def _check_observation(self, observation: Any) -> None:
         space = self.observation_space
         if isinstance(space, gymnasium.spaces.Discrete) and not _is_one_of(space, observation):

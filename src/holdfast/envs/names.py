@@ -43,11 +43,7 @@ def action_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
     """One name per discrete action: the environment's own, or known ones, or numbers."""
     space = env.action_space
     assert isinstance(space, gymnasium.spaces.Discrete)
-    own = getattr(env.unwrapped, "action_names", None)
-    meanings = getattr(env.unwrapped, "get_action_meanings", None)
-    if own is None and callable(meanings):
-        own = [str(meaning).lower() for meaning in meanings()]
-    names = tuple(map(str, own)) if own is not None else _ACTIONS.get(_kind(env), ())
+    names = _own_names(env.unwrapped) or _ACTIONS.get(_kind(env), ())
     if len(names) == space.n:
         return names
     return tuple(f"action {space.start + number}" for number in range(int(space.n)))
@@ -62,6 +58,17 @@ def observation_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
     if len(names) == space.shape[0]:
         return names
     return tuple(f"observation[{number}]" for number in range(space.shape[0]))
+
+
+def _own_names(env: Any) -> tuple[str, ...]:
+    """What the environment itself calls its actions: ``action_names``, or as Atari games do."""
+    try:
+        own = getattr(env, "action_names", None)
+        if own is not None:
+            return tuple(map(str, own() if callable(own) else own))
+        return tuple(str(meaning).lower() for meaning in env.get_action_meanings())
+    except Exception:  # names are not worth a failure, whatever the environment does
+        return ()
 
 
 def _kind(env: gymnasium.Env[Any, Any]) -> str:

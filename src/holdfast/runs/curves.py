@@ -88,7 +88,10 @@ def learning_curves(
         if config.seed not in of_setting or x[-1] > of_setting[config.seed][1][-1]:
             of_setting[config.seed] = (config, x, y)
     return [
-        Panel(titles[place], _curves([list(runs.values()) for runs in settings.values()]))
+        Panel(
+            titles[place],
+            _curves([list(runs.values()) for runs in settings.values()], QUANTITIES[quantity].of_evaluations),
+        )
         for place, settings in groups.items()
     ]
 
@@ -106,12 +109,17 @@ def holds_over_training(path: Path) -> tuple[Floats, Floats, str]:
     config = folder.read_config()
     rows = {name: np.array(values) for name, values in read_rows(folder.holds, HOLD_COLUMNS).items()}
     if len(rows["step"]) == 0:
-        raise NothingToShowError(f"{folder.holds} has nothing to show yet")
-    if not ((rows["held"] >= 1) & (rows["decisions"] >= 0) & (rows["held"] % 1 == 0)).all():
-        raise ValueError(f"{folder.holds} is damaged: actions must be held for 1, 2, ... steps")
+        raise NothingToShowError(f"{folder.holds} has nothing to show: the run has no evaluation")
+    held, decisions = rows["held"], rows["decisions"]
+    if not np.isin(held, np.arange(1, config.k_max + 1)).all():
+        raise ValueError(f"{folder.holds} is damaged: actions must be held for 1 to {config.k_max} steps")
+    if not all((np.isfinite(numbers) & (numbers >= 0.0)).all() for numbers in (rows["step"], decisions)):
+        raise ValueError(f"{folder.holds} is damaged: steps and decisions must be numbers of at least 0")
+    if decisions.max() > 2**53:
+        raise ValueError(f"{folder.holds} is damaged: there must be fewer decisions")
     steps, evaluation = np.unique(rows["step"], return_inverse=True)
-    counts = np.zeros((len(steps), max(config.k_max, int(rows["held"].max()))))
-    np.add.at(counts, (evaluation, rows["held"].astype(int) - 1), rows["decisions"])
+    counts = np.zeros((len(steps), config.k_max))
+    np.add.at(counts, (evaluation, held.astype(int) - 1), decisions)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     return steps, shares, f"{_title(config)}, {_short_name(config)}"
 
@@ -148,7 +156,7 @@ def _rolling_mean(values: Floats, window: int) -> Floats:
     return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
 
 
-def _curves(settings: list[list[Run]]) -> list[Curve]:
+def _curves(settings: list[list[Run]], of_evaluations: bool) -> list[Curve]:
     found = []
     dashes: dict[str, int] = {}
     labels = _labels([runs[0][0] for runs in settings])
@@ -156,6 +164,11 @@ def _curves(settings: list[list[Run]]) -> list[Curve]:
         config = runs[0][0]
         first, last = max(x[0] for _, x, _ in runs), min(x[-1] for _, x, _ in runs)
         grid = np.linspace(first, max(first, last), _POINTS) if last > first else np.array([first])
+        common = runs[0][1][runs[0][1] <= last]
+        # Evaluations that all runs have at the same steps are shown as they are.
+        is_marked = of_evaluations and all(np.array_equal(x[x <= last], common) for _, x, _ in runs)
+        if is_marked:
+            grid = common
         # What was known at each point: the last value before it.
         values = np.array([y[np.maximum(np.searchsorted(x, grid, side="right") - 1, 0)] for _, x, y in runs])
         mean, low, high = mean_interval(values)
@@ -165,7 +178,16 @@ def _curves(settings: list[list[Run]]) -> list[Curve]:
         seeds = f" ({len(runs)} seeds)" if len(runs) > 1 else ""
         banded = len(runs) > 1
         found.append(
-            Curve(label + seeds, color, grid, mean, low if banded else None, high if banded else None, dash)
+            Curve(
+                label + seeds,
+                color,
+                grid,
+                mean,
+                low if banded else None,
+                high if banded else None,
+                dash,
+                is_marked,
+            )
         )
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from holdfast.runs.onnx_policies import space_inputs
 
 __all__ = ["Check", "check_export", "draw_observations", "refusal"]
 
+_NUMBERS_AT_ONCE = 2**22
+"""Numbers of a batch, observations and values together."""
 _BATCH = 256
 _ALONE = 32
 """Of the first observations, those that are decided about one at a time as well."""
@@ -68,10 +71,9 @@ def check_export(
     client = _Client(data, space)
     random = np.random.default_rng(seed)
     near_ties, largest = 0, 0.0
-    # All of a table's at once, so that no state is left out.
-    size = _BATCH if isinstance(actor, NetworkActor) else n
+    size = _batch_size(actor, space)
     for begin in range(0, n, size):
-        batch = draw_observations(space, min(size, n - begin), random)
+        batch = draw_observations(space, min(size, n - begin), random, begin)
         ours, theirs = _decisions(actor, batch), client.decide(batch)
         scale = float(np.abs(ours.values).max())
         difference, swapped = _compare(actor, ours, theirs, scale)
@@ -82,6 +84,17 @@ def check_export(
             _compare(actor, _alone(_decide(actor, one)), theirs, scale)
         told(min(begin + size, n), n)
     return Check(n, near_ties, largest)
+
+
+def _batch_size(actor: NetworkActor | TableActor, space: spaces.Space[Any]) -> int:
+    """Observations that are drawn and decided about at once: no more than memory is sure to hold."""
+    if isinstance(actor, TableActor):
+        numbers = actor.policy.table[0].size
+    else:
+        numbers = int(actor.policy.action_space.n) * actor.policy.k_max
+    parts = space.spaces.values() if isinstance(space, spaces.Dict) else (space,)
+    numbers += sum(math.prod(part.shape or ()) for part in parts)
+    return max(1, min(_BATCH, _NUMBERS_AT_ONCE // int(numbers)))
 
 
 def _compare(
@@ -169,16 +182,19 @@ def refusal(what: str, error: Exception) -> ValueError:
 # Observations ---------------------------------------------------------------------------------------------------
 
 
-def draw_observations(space: spaces.Space[Any], n: int, random: np.random.Generator) -> Any:
+def draw_observations(
+    space: spaces.Space[Any], n: int, random: np.random.Generator, begin: int | None = None
+) -> Any:
     """``n`` observations of a space as one array, or as a dictionary of arrays.
 
-    Of a Discrete space every one comes before any comes again.
+    Of a Discrete space, with a ``begin``, they come in order from that number on: none again before all have.
     """
     match space:
         case spaces.Dict():
             return {key: draw_observations(part, n, random) for key, part in space.spaces.items()}
         case spaces.Discrete():
-            return space.start + np.resize(random.permutation(int(space.n)), n).astype(np.int64)
+            numbers = random.integers(space.n, size=n) if begin is None else np.arange(begin, begin + n)
+            return (space.start + numbers % int(space.n)).astype(np.int64)
         case spaces.MultiDiscrete():
             return (space.start + random.integers(space.nvec, size=(n, *space.shape))).astype(space.dtype)
         case spaces.MultiBinary():

@@ -60,7 +60,7 @@ def find_axes(given: str, env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
     """
     names = observation_names(env)
     numbers = [
-        names.index(part) if part in names else int(part) if part.isdecimal() else -1
+        names.index(part) if part in names else int(part) if part.isdecimal() and len(part) < 9 else -1
         for part in map(str.strip, given.split(","))
     ]
     if len(numbers) != 2 or len(set(numbers)) != 2 or not all(0 <= number < len(names) for number in numbers):
@@ -73,7 +73,10 @@ def find_axes(given: str, env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
 
 
 def choose_axes(actor: NetworkActor, trip: Trip, space: spaces.Box) -> tuple[int, int]:
-    """The two axes along which the policy changes its choice most often, through the middle of an episode."""
+    """The two axes along which the policy changes its choice most often, through the middle of an episode.
+
+    Those that are the same throughout the episode come last.
+    """
     seen = _places(trip)
     middle, (low, high) = np.median(seen, axis=0), _ranges(seen, space)
     changes = []
@@ -82,7 +85,8 @@ def choose_axes(actor: NetworkActor, trip: Trip, space: spaces.Box) -> tuple[int
         line[:, axis] = np.linspace(low[axis], high[axis], _ALONG)
         choice = actor.decide(line.astype(space.dtype))
         options = np.stack([choice.action, choice.hold])
-        changes.append(int((options[:, 1:] != options[:, :-1]).any(axis=0).sum()))
+        is_still = np.ptp(seen[:, axis]) == 0.0
+        changes.append(-1 if is_still else int((options[:, 1:] != options[:, :-1]).any(axis=0).sum()))
     first, second = sorted(np.argsort(-np.array(changes), kind="stable")[:2])
     return int(first), int(second)
 
@@ -124,6 +128,7 @@ def hold_map(
         action_names(env),
         seen[:, [across, up]],
         trip.decided,
+        "" if seen.shape[1] == 2 else "the other observations as in the middle of the episode",
     )
 
 
@@ -164,6 +169,7 @@ def draw_decisions(actor: Actor, env: gymnasium.Env[Any, Any], trip: Trip, n: in
         [(decision.action - first, decision.hold) for decision in decisions],
         action_names(env),
         [f"at step {step}" for step in steps],
+        "value of holding" if actor.acting == (None, None) else "$Q(s, a, k)$",
     )
 
 
@@ -172,7 +178,9 @@ def _places(trip: Trip) -> Floats:
 
 
 def _ranges(seen: Floats, space: spaces.Box) -> tuple[Floats, Floats]:
-    """What to show of each axis: a little more than was seen, within the bounds."""
+    """What to show of each axis: a little more than was seen, within the bounds unless these were left."""
     low, high = seen.min(axis=0), seen.max(axis=0)
     room = np.where(high > low, _ROOM * (high - low), 0.5 * np.maximum(np.abs(low), 1.0))
-    return np.maximum(low - room, space.low), np.minimum(high + room, space.high)
+    wide_low, wide_high = np.maximum(low - room, space.low), np.minimum(high + room, space.high)
+    is_wide = (wide_low <= low) & (wide_high >= high) & (wide_high > wide_low)
+    return np.where(is_wide, wide_low, low - room), np.where(is_wide, wide_high, high + room)

@@ -74,11 +74,14 @@ def read_policy(path: Path) -> dict[str, Any]:
     """
     folder = path if (path / _DOCUMENT).exists() else find_folder(path / FOLDER)
     if folder is None:
-        raise ValueError(
-            f"{path} has no policy yet: a run's first evaluation makes one"
-            if path.is_dir()
-            else f"there is no folder {str(path)!r}"
-        )
+        if path.is_dir():
+            raise ValueError(f"{path} has no policy yet: a run's first evaluation, or its end, makes one")
+        if path.exists():
+            raise ValueError(
+                f"{str(path)!r} must be the folder of a run of holdfast train, and is a file "
+                "(a model that was saved by Stable-Baselines3's save is read with PerDQN.load)"
+            )
+        raise ValueError(f"there is no folder {str(path)!r}")
     state = read_state(folder, _PLACES, _DOCUMENT)
     found = take_integer(state, "format")
     if found != FORMAT:
@@ -211,8 +214,8 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     if not isinstance(actions, Discrete):
         raise ValueError("the saved policy must have discrete actions")
     weights = take_mapping(state, "weights")
-    seen = _flat_size(observations) if extractor.__name__ == "FlattenExtractor" else None
-    _refuse_more_than_there_is(saved, weights, seen, int(actions.n))
+    seen = {"FlattenExtractor": _flat_size, "CombinedExtractor": _size_without_pictures}.get(extractor.__name__)
+    _refuse_more_than_there_is(saved, weights, seen(observations) if seen else 0, int(actions.n))
     try:
         check_acting(saved["decision_tolerance"], saved["interrupt_margin"])
         policy = kind(observations, actions, lambda _: 0.0, features_extractor_class=extractor, **saved)
@@ -232,14 +235,14 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
 
 
 def _refuse_more_than_there_is(
-    arguments: Mapping[str, Any], weights: Mapping[str, Any], n_features: int | None, n_actions: int
+    arguments: Mapping[str, Any], weights: Mapping[str, Any], n_features: int, n_actions: int
 ) -> None:
     """Layers can be no larger than the weights that are there for them: nothing else is to be allocated.
 
     Args:
         arguments: Of the policy.
         weights: By name.
-        n_features: Numbers that the first layer sees; None behind a convolution.
+        n_features: Numbers that the first layer sees at least; 0 behind a convolution alone.
         n_actions: Actions.
     """
     largest = sum(getattr(array, "size", 0) for array in weights.values())
@@ -257,7 +260,7 @@ def _refuse_more_than_there_is(
     heads = ((k_max, n_actions),) if arguments["valued"] == "options" else ((1, n_actions), (1, k_max))
     for number, outputs in heads:
         products += [number * one * other for one, other in pairwise([widths[-1], *head, outputs])]
-    if n_features is None:
+    if kwargs:
         # A convolution has 64 channels at least before its last layer.
         products += [64 * value for value in kwargs.values()]
     sizes = (*widths, *head, n_actions)
@@ -277,6 +280,12 @@ def _flat_size(space: Any) -> int:
         case spaces.Dict():
             return sum(map(_flat_size, space.spaces.values()))
     return math.prod(space.shape)
+
+
+def _size_without_pictures(space: Any) -> int:
+    """Numbers that a network sees of a dictionary, beside what a convolution makes of pictures."""
+    parts = getattr(space, "spaces", {}).values()
+    return sum(_flat_size(part) for part in parts if len(part.shape or ()) != 3)
 
 
 def _extractors() -> dict[str, Any]:

@@ -64,7 +64,8 @@ def _space(saved: Mapping[str, Any]) -> spaces.Space[Any]:
     if kind == "MultiDiscrete":
         return spaces.MultiDiscrete(_bounds(saved, "nvec"), start=_bounds(saved, "start"))
     if kind == "MultiBinary":
-        return spaces.MultiBinary(take_list(saved, "shape", int))
+        shape = take_list(saved, "shape", int)
+        return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
     if kind == "Dict":
         parts = take_list(saved, "parts", list)
         if not all(len(part) == 2 and isinstance(part[0], str) and isinstance(part[1], Mapping) for part in parts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,13 +23,17 @@ class StopRequest:
     Attributes:
         signal: Number of the signal that asked; None while nobody did.
         is_obeyed_later: Whether there is a training that will see to it; else a signal ends the process at once.
+        parent: Number of the process whose end asks to stop, too; None for no such process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parent: int | None = None) -> None:
         self.signal: int | None = None
         self.is_obeyed_later = False
+        self.parent = parent
 
     def __bool__(self) -> bool:
+        if self.signal is None and self.parent is not None and os.getppid() != self.parent:
+            self.signal = signal.SIGTERM
         return self.signal is not None
 
     @property
@@ -38,9 +43,13 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[StopRequest]:
-    """Note the signals that ask to stop, for as long as the block lasts; the second one stops at once."""
-    request = StopRequest()
+def stop_on_signals(parent: int | None = None) -> Iterator[StopRequest]:
+    """Note the signals that ask to stop, for as long as the block lasts; the second one stops at once.
+
+    Args:
+        parent: The process that started this one, if its end is to count as a signal.
+    """
+    request = StopRequest(parent)
 
     def note(number: int, frame: FrameType | None) -> None:
         if request.signal is not None:
