@@ -102,6 +102,16 @@ def test_continuous_actions():
         PerDQN("MlpPolicy", "Pendulum-v1", device="cpu")
 
 
+class Number(gym.Env):
+    observation_space = spaces.Box(0.0, 1.0, ())
+    action_space = spaces.Discrete(2)
+
+
+def test_a_single_number_is_no_observation():
+    with pytest.raises(ValueError, match=r"^env must show arrays of at least one axis, such as shape \(1,\)"):
+        PerDQN("MlpPolicy", Number())
+
+
 def test_a_policy_of_another_family():
     with pytest.raises(ValueError, match=r"^policy must be 'MlpPolicy', 'CnnPolicy', 'MultiInputPolicy'"):
         PerDQN(DQNMlpPolicy, Pier(), device="cpu")

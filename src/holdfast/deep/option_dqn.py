@@ -225,6 +225,8 @@ class OptionDQN(DQN):
         env = maybe_make_env(env, verbose)
         if env is not None and not isinstance(env.action_space, spaces.Discrete):
             raise UnsupportedActionsError(f"env must have discrete actions, not {env.action_space}")
+        if env is not None and isinstance(env.observation_space, spaces.Box) and env.observation_space.shape == ():
+            raise ValueError("env must show arrays of at least one axis, such as shape (1,), not a single number")
         super().__init__(
             policy,
             env,
