@@ -127,7 +127,7 @@ def test_a_run_can_be_named_as_it_is_listed(
 def test_an_environment_that_fails_is_one_sentence(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "broken_robots.py").write_text(
+    (tmp_path / "failing_robots.py").write_text(
         "from holdfast.envs import make_env\n"
         "import gymnasium\n"
         "class Broken(gymnasium.Wrapper):\n"
@@ -136,7 +136,7 @@ def test_an_environment_that_fails_is_one_sentence(
         "def robot(**kwargs):\n    return Broken(make_env('cliff', **kwargs))\n"
     )
     monkeypatch.chdir(tmp_path)
-    arguments = ["evaluate", str(runs / "table"), "--env", "broken_robots:robot"]
+    arguments = ["evaluate", str(runs / "table"), "--env", "failing_robots:robot"]
     assert main(arguments) == 1
     said = capsys.readouterr().err
     assert said.startswith("holdfast evaluate: the environment failed: its step raised OSError: the robot is off")
