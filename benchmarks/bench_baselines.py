@@ -8,25 +8,14 @@ from typing import Any
 import torch as th
 
 from benchmarks.harness import Row, Settings, Table, compare
+from holdfast import PerDQN
 from holdfast.runs import ALGORITHMS, Algorithm
 
 __all__ = ["tables"]
 
 K_MAX = 8
-SHARED: dict[str, Any] = {
-    "gamma": 1.0,
-    "learning_rate": 1e-4,
-    "batch_size": 32,
-    "buffer_size": 50_000,
-    "learning_starts": 1000,
-    "train_freq": 1,
-    "target_update_interval": 1000,
-    "head_arch": [64],
-    "policy_kwargs": {"net_arch": [128, 128]},
-    "device": "cpu",
-    "seed": 0,
-}
-"""The paper's settings for MountainCar, without its exploration schedule."""
+SHARED: dict[str, Any] = {**PerDQN.paper_mountain_car(), "device": "cpu", "seed": 0}
+"""The paper's settings for MountainCar."""
 
 
 def tables(settings: Settings) -> Iterator[Table]:
@@ -56,9 +45,7 @@ def _name(algorithm: Algorithm) -> str:
 
 def _agent(algorithm: Algorithm, **overrides: Any) -> Any:
     held = {"k_max": K_MAX} if algorithm.holds else {}
-    return algorithm.load()(
-        "MlpPolicy", "MountainCar-v0", **{**SHARED, **held, **algorithm.stands_for, **overrides}
-    )
+    return algorithm.load()(env="MountainCar-v0", **{**SHARED, **held, **algorithm.stands_for, **overrides})
 
 
 def _training(agent: Any, steps: int) -> Callable[[], object]:

@@ -133,5 +133,11 @@ def test_a_training_that_fails_ends_the_demo_at_once(
     assert not (tmp_path / "curves.png").exists()
 
 
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["demo", "-o", str(tmp_path / "file")]) == 2
+    assert capfd.readouterr() == ("", f"holdfast demo: {tmp_path / 'file'}: File exists\n")
+
+
 def test_a_folder_with_spaces_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "evaluate 'my demo/perdqn' --sweep" in demo._next(Path("my demo/perdqn"))

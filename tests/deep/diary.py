@@ -86,23 +86,26 @@ def logs(env: Any) -> list[list[Entry]]:
     return [single.unwrapped.log for single in env.unwrapped.envs]
 
 
+IDLE: dict[str, Any] = {
+    "k_max": 3,
+    "gamma": GAMMA,
+    "head_arch": [4],
+    "policy_kwargs": {"net_arch": [8]},
+    "batch_size": 4,
+    "buffer_size": 500,
+    "learning_starts": 0,
+    "gradient_steps": 0,
+    "exploration_initial_eps": 0.0,
+    "exploration_final_eps": 0.0,
+    "seed": 0,
+    "device": "cpu",
+}
+"""Arguments of a small agent that neither learns nor explores unless told to."""
+
+
 def agent(env: Any, policy: str = "MlpPolicy", **arguments: Any) -> PerDQN:
     """A small PerDQN that does not learn unless told to."""
-    defaults: dict[str, Any] = {
-        "k_max": 3,
-        "gamma": GAMMA,
-        "head_arch": [4],
-        "policy_kwargs": {"net_arch": [8]},
-        "batch_size": 4,
-        "buffer_size": 500,
-        "learning_starts": 0,
-        "gradient_steps": 0,
-        "exploration_initial_eps": 0.0,
-        "exploration_final_eps": 0.0,
-        "seed": 0,
-        "device": "cpu",
-    }
-    return PerDQN(policy, env, **{**defaults, **arguments})
+    return PerDQN(policy, env, **{**IDLE, **arguments})
 
 
 class Decided(NamedTuple):

@@ -9,6 +9,20 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+EAGER: dict[str, Any] = {
+    "learning_rate": lambda remaining: 1e-4 + 5e-3 * remaining,
+    "buffer_size": 2000,
+    "learning_starts": 50,
+    "batch_size": 16,
+    "target_update_interval": 20,
+    "exploration_final_eps": 1.0,
+    "head_arch": [32],
+    "policy_kwargs": {"net_arch": [32]},
+    "seed": 1,
+    "device": "cpu",
+}
+"""Arguments of a small agent that learns the values of a probe from random options."""
+
 
 class Probe(gym.Env[np.ndarray, int]):
     """States by number, shown one-hot; episodes begin in the states of ``starts``, in turn.

@@ -8,26 +8,13 @@ import numpy as np
 import pytest
 
 from holdfast.deep import PerDQN
-from tests.deep.probes import Carousel, ChosenReward, DelayedReward, OneReward, Pier, Probe, SeenReward
+from tests.deep.probes import EAGER, Carousel, ChosenReward, DelayedReward, OneReward, Pier, Probe, SeenReward
 
 
 def learned(probe: type[Probe], steps: int, **arguments: Any) -> np.ndarray:
     """Q(s,a,k) after some steps of random options, (S, A, K)."""
-    settings: dict[str, Any] = {
-        "k_max": 3,
-        "gamma": probe.gamma,
-        "learning_rate": lambda remaining: 1e-4 + 5e-3 * remaining,
-        "buffer_size": 2000,
-        "learning_starts": 50,
-        "batch_size": 16,
-        "target_update_interval": 20,
-        "exploration_final_eps": 1.0,
-        "head_arch": [32],
-        "policy_kwargs": {"net_arch": [32]},
-        "seed": 1,
-        "device": "cpu",
-    }
-    model = PerDQN("MlpPolicy", probe(), **{**settings, **arguments})
+    settings = {"k_max": 3, "gamma": probe.gamma, **EAGER, **arguments}
+    model = PerDQN("MlpPolicy", probe(), **settings)
     model.learn(steps)
     return model.policy.decide(probe.every_observation()).values
 

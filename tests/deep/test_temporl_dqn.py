@@ -15,28 +15,13 @@ from holdfast.deep import TempoRLDQN
 from holdfast.deep.targets import skip_targets
 from holdfast.envs import GridWorld
 from holdfast.tabular import TempoRLQLearning
-from tests.deep.diary import Diary, by_table, diaries, expected_replay, watch_decisions, watch_learning
-from tests.deep.literal_replay import GAMMA, drawable_tuples
-from tests.deep.probes import Carousel, ChosenReward, DelayedReward, OneReward, Pier, Probe, SeenReward
-
-SMALL: dict[str, Any] = {
-    "k_max": 3,
-    "gamma": GAMMA,
-    "head_arch": [4],
-    "policy_kwargs": {"net_arch": [8]},
-    "batch_size": 4,
-    "buffer_size": 500,
-    "learning_starts": 0,
-    "gradient_steps": 0,
-    "exploration_initial_eps": 0.0,
-    "exploration_final_eps": 0.0,
-    "seed": 0,
-    "device": "cpu",
-}
+from tests.deep.diary import IDLE, Diary, by_table, diaries, expected_replay, watch_decisions, watch_learning
+from tests.deep.literal_replay import drawable_tuples
+from tests.deep.probes import EAGER, Carousel, ChosenReward, DelayedReward, OneReward, Pier, Probe, SeenReward
 
 
 def agent(env: Any, **arguments: Any) -> TempoRLDQN:
-    return TempoRLDQN("MlpPolicy", env, **{**SMALL, **arguments})
+    return TempoRLDQN("MlpPolicy", env, **{**IDLE, **arguments})
 
 
 # Values -----------------------------------------------------------------------------------------------------
@@ -44,19 +29,7 @@ def agent(env: Any, **arguments: Any) -> TempoRLDQN:
 
 def learned(env: Any, steps: int, **arguments: Any) -> TempoRLDQN:
     """An agent after some steps of random skips."""
-    settings: dict[str, Any] = {
-        "learning_rate": lambda remaining: 1e-4 + 5e-3 * remaining,
-        "buffer_size": 2000,
-        "learning_starts": 50,
-        "batch_size": 16,
-        "target_update_interval": 20,
-        "exploration_final_eps": 1.0,
-        "head_arch": [32],
-        "policy_kwargs": {"net_arch": [32]},
-        "seed": 1,
-        "device": "cpu",
-    }
-    return TempoRLDQN("MlpPolicy", env, **{**settings, **arguments}).learn(steps)
+    return TempoRLDQN("MlpPolicy", env, **{**EAGER, **arguments}).learn(steps)
 
 
 def assert_probed(probe: type[Probe], steps: int, k_max: int = 3, **arguments: Any) -> None:
