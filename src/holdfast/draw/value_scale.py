@@ -77,11 +77,21 @@ def short_number(value: float, decimals: int) -> str:
     return "−" + text if value < 0 else text
 
 
-def add_color_bar(figure: Figure, norm: Normalize, label: str, axes: Sequence[Axes]) -> None:
-    """Put one colour bar beside ``axes``, 0.14 inches wide whatever the figure's size."""
+def add_color_bar(
+    figure: Figure, norm: Normalize, label: str, axes: Sequence[Axes], colormap: Colormap | None = None
+) -> None:
+    """Put one colour bar beside ``axes``, 0.14 inches wide whatever the figure's size.
+
+    Args:
+        figure: What they are in.
+        norm: The limits.
+        label: What the colours stand for.
+        axes: The panels.
+        colormap: The colours; None for those of values.
+    """
     height = figure.get_figheight()
     bar = figure.colorbar(
-        ScalarMappable(norm, mpl.colormaps[VALUE_COLORMAP]),
+        ScalarMappable(norm, mpl.colormaps[VALUE_COLORMAP] if colormap is None else colormap),
         ax=list(axes),
         label=label,
         fraction=0.05,

@@ -14,7 +14,16 @@ from holdfast.envs import GridWorld, NamedFailures
 from holdfast.mdp import TabularMDP
 from holdfast.tabular.simulator import FlatModel, flat_model
 
-__all__ = ["LOOPS", "Trainable", "World", "find_world", "shortest_limit"]
+__all__ = [
+    "LOOPS",
+    "Trainable",
+    "World",
+    "find_world",
+    "is_plain_grid",
+    "opaque_wrapper",
+    "own_step_limit",
+    "shortest_limit",
+]
 
 Trainable: TypeAlias = TabularMDP | gymnasium.Env[Any, Any] | Callable[[int], Any]
 """A model, an environment, or a callable that makes one of them for a seed."""
@@ -84,10 +93,10 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
     states, actions = _discrete(place, "observation_space"), _discrete(place, "action_space")
     limit = shortest_limit(place, step_limit)
     firsts = int(states.start), int(actions.start)
-    compiled = loop == "compiled" or (loop == "auto" and _is_plain_grid(place))
+    compiled = loop == "compiled" or (loop == "auto" and is_plain_grid(place))
     if not compiled:
         return World(int(states.n), int(actions.n), limit, None, place, False, made, *firsts)
-    wrapper = _opaque_wrapper(place)
+    wrapper = opaque_wrapper(place)
     if wrapper is not None:
         raise ValueError(
             f"loop must be 'auto' or 'python' for an environment in the wrapper {type(wrapper).__name__}: "
@@ -122,7 +131,7 @@ def _discrete(env: gymnasium.Env[Any, Any], name: str) -> gymnasium.spaces.Discr
     return space
 
 
-def _is_plain_grid(env: gymnasium.Env[Any, Any]) -> bool:
+def is_plain_grid(env: gymnasium.Env[Any, Any]) -> bool:
     """Whether ``env`` does what ``GridWorld.tabular_mdp`` says: no wrapper, no method of its own in between."""
     if not isinstance(env.unwrapped, GridWorld):
         return False
@@ -131,11 +140,12 @@ def _is_plain_grid(env: gymnasium.Env[Any, Any]) -> bool:
         kind.step is GridWorld.step
         and kind.reset is GridWorld.reset
         and kind.tabular_mdp is GridWorld.tabular_mdp
-        and _opaque_wrapper(env) is None
+        and opaque_wrapper(env) is None
     )
 
 
-def _opaque_wrapper(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any] | None:
+def opaque_wrapper(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any] | None:
+    """The outermost wrapper that may change what passes through it, if there is one."""
     while isinstance(env, gymnasium.Wrapper):
         if type(env) not in _TRANSPARENT:
             return env

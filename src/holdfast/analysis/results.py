@@ -1,0 +1,130 @@
+"""What a study of random options found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.analysis.cells import Cells
+from holdfast.analysis.intervals import Estimate
+from holdfast.analysis.random_options import Budget, Setting
+from holdfast.envs import GridMap
+
+__all__ = ["Visitation", "VisitationStudy"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Visitation:
+    """What one setting visited and met. Rates have Wilson's 95 % interval, means Student's.
+
+    Attributes:
+        k_max: K, the longest hold.
+        mode: ``"dynamic"``, k uniform in 1..K, or ``"fixed"``, always K.
+        episodes: n, episodes played.
+        steps: Steps in all of them.
+        decisions: Options begun in all of them.
+        returns: (n,) sums of the rewards.
+        lengths: (n,) steps of each.
+        mean_return: Mean of the returns.
+        upper_return: 90 % quantile of the returns: what the better episodes get.
+        beats_typical: Share of the episodes whose return is above the median return of the reference, the smallest
+            K of the study. The median counts as known: the interval is that of the share alone.
+        terminated: Share of the episodes that ended by themselves and not by a limit.
+        success: Share of the episodes that met something better than going on as usual, see
+            ``holdfast.analysis.outcomes``; None where that is not defined.
+        first_success: Steps taken up to the end of the first such episode; None if ``steps`` were not enough.
+        counts: Visits of each cell: (50, 50), the first axis of the plane before the second, (S,), or
+            (observations,). An episode's first observation counts as one.
+        visited: Cells visited.
+        coverage: The share of the cells visited by any setting of the study that this one visited.
+    """
+
+    k_max: int
+    mode: str
+    episodes: int
+    steps: int
+    decisions: int
+    returns: Floats
+    lengths: Integers
+    mean_return: Estimate
+    upper_return: Estimate
+    beats_typical: Estimate
+    terminated: Estimate
+    success: Estimate | None
+    first_success: int | None
+    counts: Integers
+    visited: int
+    coverage: float
+
+
+@dataclass(frozen=True, eq=False)
+class VisitationStudy:
+    """Where random options lead, setting by setting.
+
+    Attributes:
+        env_name: What was looked at.
+        seed: The same seed is the same study, bit for bit.
+        budget: How much of each setting.
+        loop: ``"compiled"`` or ``"python"``: how it was played.
+        reference: The setting with the smallest K, which others are compared with.
+        usual_reward: Reward of more than half of its steps; None if no reward is that common.
+        results: One per setting, mode by mode, in the order of the K that were given.
+        cells: What counts as a place.
+        grid: The map, where the states are the cells of one.
+        goal: Where the goal lies along the first axis of the plane, where that is known: MountainCar's flag.
+        notes: Sentences about what could not be looked at.
+    """
+
+    env_name: str
+    seed: int
+    budget: Budget
+    loop: str
+    reference: Setting
+    usual_reward: float | None
+    results: tuple[Visitation, ...]
+    cells: Cells
+    grid: GridMap | None
+    goal: float | None
+    notes: tuple[str, ...]
+
+    def of(self, k_max: int, mode: str = "dynamic") -> Visitation:
+        """The result of one setting.
+
+        Raises:
+            KeyError: It is not part of the study.
+        """
+        for result in self.results:
+            if (result.k_max, result.mode) == (k_max, mode):
+                return result
+        raise KeyError(f"k_max={k_max}, mode={mode!r} is not part of the study")
+
+    def document(self) -> dict[str, Any]:
+        """Everything but the arrays, of plain types that JSON can hold; NaN is None."""
+        names = ("k_max", "mode", "episodes", "steps", "decisions", "first_success", "visited", "coverage")
+        estimates = ("mean_return", "upper_return", "beats_typical", "terminated", "success")
+        return {
+            "environment": self.env_name,
+            "seed": self.seed,
+            "budget": self.budget._asdict(),
+            "reference": self.reference._asdict(),
+            "usual_reward": self.usual_reward,
+            "cells": {"kind": self.cells.kind, "names": list(self.cells.names)},
+            "notes": list(self.notes),
+            "results": [
+                {name: getattr(result, name) for name in names}
+                | {name: _plain(getattr(result, name)) for name in estimates}
+                for result in self.results
+            ],
+        }
+
+
+def _plain(estimate: Estimate | None) -> dict[str, float | None] | None:
+    if estimate is None:
+        return None
+    return {name: None if np.isnan(value) else value for name, value in estimate._asdict().items()}

@@ -1,0 +1,287 @@
+"""Where random options lead: which places they visit, and what they meet there, for each longest hold K.
+
+Before anything is learnt an agent acts at random. Holding random actions longer carries it further from where it
+starts, up to a point; how far, and which K is that point, a study tells for any environment at the cost of its
+steps. ``holdfast.analysis.outcomes`` defines what a success is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.analysis.cells import Cells, Visits, coverage, visits_in
+from holdfast.analysis.compiled_rollers import find_compiled
+from holdfast.analysis.explorable import Explorable, axes_in, environments, goal_along, name_of, shared_map
+from holdfast.analysis.intervals import mean_estimate, quantile_estimate, wilson_estimate
+from holdfast.analysis.outcomes import first_success, successes, usual_reward
+from holdfast.analysis.random_options import Budget, PythonRoller, Roller, RollOut, Setting
+from holdfast.analysis.results import Visitation, VisitationStudy
+from holdfast.core.checks import check_choice, check_integer
+from holdfast.envs import GridMap
+from holdfast.tabular.world import LOOPS
+
+__all__ = [
+    "DEFAULT_STEPS",
+    "UPPER_QUANTILE",
+    "Explorable",
+    "StudyProgress",
+    "Visitation",
+    "VisitationStudy",
+    "study_visitation",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+DEFAULT_STEPS = 20_000
+"""Of each setting, unless told."""
+
+UPPER_QUANTILE = 0.9
+"""Which quantile of the returns says how good the better episodes are."""
+
+
+class StudyProgress(NamedTuple):
+    """How far a study is.
+
+    Attributes:
+        fraction: Part that is done, in [0, 1].
+        setting: What is being played.
+        episodes: Episodes done of that setting.
+        steps: Steps done of that setting.
+    """
+
+    fraction: float
+    setting: Setting
+    episodes: int
+    steps: int
+
+
+def study_visitation(
+    env: Explorable,
+    k_values: Sequence[int],
+    *,
+    modes: Sequence[str] = ("dynamic",),
+    episodes: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    axes: tuple[int, int] | str | None = None,
+    loop: str = "auto",
+    progress: Callable[[StudyProgress], None] | None = None,
+) -> VisitationStudy:
+    """Play random options and count where they lead.
+
+    At each decision an action is drawn from the action space (uniformly, where that is bounded) and held until k
+    steps are done or the episode ends. Episode number i has the same reset seed in every setting.
+
+    Args:
+        env: A name for ``make_env``, an environment, a callable that makes one, or several environments with the
+            same spaces that take turns. What is made here is closed here.
+        k_values: The K to look at, each once.
+        modes: ``"dynamic"``, k uniform in 1..K, or ``"fixed"``, always K, or both.
+        episodes: How many of each setting.
+        steps: Or: whole episodes of each setting until they have so many steps; 20,000 if neither is given.
+        seed: The same seed is the same study, bit for bit.
+        axes: Two numbers of observations that are vectors, or their names with a comma between; None takes the two
+            along which the settings differ most in how evenly they spread (vectors of up to 32 numbers).
+        loop: ``"auto"`` plays compiled where that is exactly the same; ``"python"`` never does; ``"compiled"``
+            refuses other environments.
+        progress: Told now and then how far the study is; may raise to give up.
+
+    Raises:
+        TypeError: An argument is of the wrong kind.
+        ValueError: An argument is out of range.
+        EnvironmentFailedError: The environment raised an exception or gave numbers that are none.
+    """
+    settings = _settings(k_values, modes)
+    budget = _budget(episodes, steps)
+    seed = check_integer("seed", seed, at_least=0)
+    check_choice("loop", loop, LOOPS)
+    with ExitStack() as stack:
+        envs = environments(env, stack)
+        roller = find_compiled(envs[0], seed) if len(envs) == 1 and loop != "python" else None
+        if roller is None and loop == "compiled":
+            raise ValueError(
+                "loop must be 'auto' or 'python' here: compiled are only MountainCar and grids without slips, one "
+                "at a time and in no wrapper that may change them"
+            )
+        visits = visits_in(envs[0], len(settings), axes_in(envs[0], axes), keep=roller is None)
+        player: Roller = PythonRoller(envs, visits.encode, seed) if roller is None else roller
+        watched = _Watched(player, settings, 2 if visits.asks_again else 1, budget, progress)
+        records = _play_all(watched, settings, visits)
+        cells = visits.cells(watched.observations if visits.asks_again else None)
+        reference = _reference(settings)
+        usual, results = _summary(records, reference, cells)
+        grid = shared_map(envs) if cells.kind == "states" else None
+        return VisitationStudy(
+            env_name=name_of(env, envs[0]),
+            seed=seed,
+            budget=budget,
+            loop="python" if roller is None else "compiled",
+            reference=reference,
+            usual_reward=usual,
+            results=results,
+            cells=cells,
+            grid=grid,
+            goal=goal_along(cells.axes, envs[0]),
+            notes=_notes(cells, grid, usual, results),
+        )
+
+
+@dataclass(eq=False)
+class _Record:
+    """What is known of the episodes of one setting, as they are played."""
+
+    setting: Setting
+    parts: list[tuple[Floats, Floats, Floats, NDArray[np.bool_], Integers, Integers]]
+    rewards: list[Floats]
+
+    def add(self, played: RollOut, with_rewards: bool) -> None:
+        self.parts.append(
+            (
+                played.returns,
+                played.best_rewards,
+                played.last_rewards,
+                played.terminated,
+                played.lengths,
+                played.decisions,
+            )
+        )
+        if with_rewards:
+            self.rewards.append(played.rewards)
+
+    def joined(self) -> tuple[NDArray[Any], ...]:
+        return tuple(np.concatenate(column) for column in zip(*self.parts, strict=True))
+
+
+class _Watched:
+    """A roller that plays every setting so many times, and tells how far it is."""
+
+    def __init__(
+        self,
+        roller: Roller,
+        settings: Sequence[Setting],
+        times: int,
+        budget: Budget,
+        progress: Callable[[StudyProgress], None] | None,
+    ) -> None:
+        self._roller = roller
+        self._settings = settings
+        self._budget = budget
+        self._progress = progress
+        self._done = 0
+        self._rounds = len(settings) * times
+
+    def roll(self, setting: Setting) -> Iterator[RollOut]:
+        episodes = steps = 0
+        for played in self._roller.roll(setting, self._budget):
+            episodes, steps = episodes + len(played.lengths), steps + int(played.lengths.sum())
+            if self._progress is not None:
+                within = self._budget.fraction(episodes, steps)
+                self._progress(StudyProgress((self._done + within) / self._rounds, setting, episodes, steps))
+            yield played
+        self._done += 1
+
+    def observations(self, number: int) -> Iterator[NDArray[Any]]:
+        for played in self.roll(self._settings[number]):
+            yield played.observations
+
+
+def _play_all(watched: _Watched, settings: Sequence[Setting], visits: Visits) -> list[_Record]:
+    reference, records = _reference(settings), []
+    for number, setting in enumerate(settings):
+        record = _Record(setting, [], [])
+        for played in watched.roll(setting):
+            record.add(played, with_rewards=setting == reference)
+            visits.add(number, played.observations)
+        records.append(record)
+    return records
+
+
+def _summary(
+    records: Sequence[_Record], reference: Setting, cells: Cells
+) -> tuple[float | None, tuple[Visitation, ...]]:
+    """The usual reward, and the results of all settings."""
+    (compared_with,) = [record for record in records if record.setting == reference]
+    usual = usual_reward(np.concatenate(compared_with.rewards))
+    typical = float(np.median(compared_with.joined()[0]))
+    columns = [record.joined() for record in records]
+    # Where going on is rewarded and nothing was ever better, there is nothing to succeed in.
+    goal = (
+        usual
+        if usual is not None and (usual <= 0.0 or any((best > usual).any() for _, best, *_ in columns))
+        else None
+    )
+    visited, share = coverage(cells.counts)
+    results = []
+    for number, (returns, best, last, terminated, lengths, decisions) in enumerate(columns):
+        succeeded = None if goal is None else successes(goal, best, last, terminated)
+        n = len(returns)
+        results.append(
+            Visitation(
+                *records[number].setting,
+                episodes=n,
+                steps=int(lengths.sum()),
+                decisions=int(decisions.sum()),
+                returns=returns,
+                lengths=lengths,
+                mean_return=mean_estimate(returns),
+                upper_return=quantile_estimate(returns, UPPER_QUANTILE),
+                beats_typical=wilson_estimate(int((returns > typical).sum()), n),
+                terminated=wilson_estimate(int(terminated.sum()), n),
+                success=None if succeeded is None else wilson_estimate(int(succeeded.sum()), n),
+                first_success=None if succeeded is None else first_success(succeeded, lengths),
+                counts=cells.counts[number],
+                visited=int(visited[number]),
+                coverage=float(share[number]),
+            )
+        )
+    return usual, tuple(results)
+
+
+def _settings(k_values: Sequence[int], modes: Sequence[str]) -> list[Setting]:
+    for name, given in (("k_values", k_values), ("modes", modes)):
+        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) == 0:
+            raise TypeError(f"{name} must be a list of at least one, not {given!r}")
+    settings = [Setting.checked(k_max, mode) for mode in modes for k_max in k_values]
+    if len(set(settings)) < len(settings):
+        raise ValueError("k_values and modes must have each value once")
+    return settings
+
+
+def _budget(episodes: int | None, steps: int | None) -> Budget:
+    if episodes is not None and steps is not None:
+        raise ValueError("steps must not be given where episodes are: one of them is the budget")
+    if episodes is not None:
+        return Budget(check_integer("episodes", episodes), "episodes")
+    return Budget(DEFAULT_STEPS if steps is None else check_integer("steps", steps), "steps")
+
+
+def _reference(settings: Sequence[Setting]) -> Setting:
+    """The smallest K, the first of equals."""
+    return min(settings, key=lambda setting: setting.k_max)
+
+
+def _notes(
+    cells: Cells, grid: GridMap | None, usual: float | None, results: Sequence[Visitation]
+) -> tuple[str, ...]:
+    notes = []
+    if cells.kind == "observations":
+        notes.append(
+            "There is no heat map, for observations are no vectors of 2 to 32 numbers; coverage counts those that "
+            "differ."
+        )
+    elif cells.kind == "states" and grid is None:
+        notes.append("There is no heat map, for the states are not the cells of one map.")
+    if usual is None:
+        notes.append("Success is not defined, for no reward is the usual one; compare the returns.")
+    elif results[0].success is None:
+        notes.append(
+            f"Success is not defined, for nothing is better than the usual reward, {usual:g}; compare the returns."
+        )
+    return tuple(notes)

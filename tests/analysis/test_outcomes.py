@@ -1,0 +1,45 @@
+"""What counts as a success, environment by environment, on rewards written down by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from holdfast.analysis.outcomes import first_success, successes, usual_reward
+
+
+def test_the_usual_reward_is_that_of_more_than_half_of_the_steps() -> None:
+    assert usual_reward(np.array([-1.0, -1.0, 0.0])) == -1.0
+    assert usual_reward(np.array([-1.0, 0.0])) is None
+    assert usual_reward(np.linspace(-3.0, 0.0, 50)) is None
+    assert usual_reward(np.empty(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("usual", "rewards", "terminated", "succeeds"),
+    [
+        (-1.0, [-1.0, -1.0, -1.0], True, True),  # MountainCar: the flag
+        (-1.0, [-1.0, -1.0, -1.0], False, False),  # MountainCar: the time is up
+        (-1.0, [-1.0, -1.0, 0.0], True, True),  # Acrobot: high enough
+        (0.0, [0.0, 0.0, 1.0], True, True),  # a grid: the goal
+        (0.0, [0.0, 0.0, -1.0], True, False),  # a grid: a hole
+        (0.0, [0.0, 0.0, 0.0], True, False),  # FrozenLake of Gymnasium: a hole
+        (-1.0, [-1.0, -1.0, 100.0], True, True),  # the synchronous grid: the goal
+        (-1.0, [-1.0, -1.0, -10.0], True, False),  # the synchronous grid: a hole
+        (-1.0, [-1.0, -100.0, -1.0], True, True),  # CliffWalking: once over the cliff, then the goal
+        (0.0, [0.0, 1.0, 0.0], False, True),  # Freeway: a crossing on the way
+        (1.0, [1.0, 1.0, 1.0], True, False),  # CartPole: the pole falls
+    ],
+)
+def test_an_episode_succeeds_where_it_met_something_better_than_usual(
+    usual: float, rewards: list[float], terminated: bool, succeeds: bool
+) -> None:
+    found = successes(usual, np.array([max(rewards)]), np.array([rewards[-1]]), np.array([terminated]))
+    assert found.tolist() == [succeeds]
+
+
+def test_the_first_success_is_counted_in_steps() -> None:
+    lengths = np.array([5, 7, 2, 4])
+    assert first_success(np.array([False, False, True, True]), lengths) == 14
+    assert first_success(np.array([True, False, False, False]), lengths) == 5
+    assert first_success(np.zeros(4, dtype=np.bool_), lengths) is None
