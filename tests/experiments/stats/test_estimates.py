@@ -16,7 +16,7 @@ NUMBERS = st.floats(-1e6, 1e6)
 
 
 def test_an_interval_by_hand() -> None:
-    # Mean 4, standard deviation 2, t(0.975, 3) = 3.182446.
+    # Mean 4, variance 8/3, t(0.975, 3) = 3.182446.
     found = mean_estimate([2.0, 4.0, 4.0, 6.0])
     spread = math.sqrt(8.0 / 3.0)
     assert found.value == 4.0
