@@ -7,6 +7,7 @@ from holdfast.draw.grid_values import draw_value_maps
 from holdfast.draw.hold_map import HoldMap, draw_hold_map
 from holdfast.draw.holds import draw_hold_histogram, draw_holds_over_training, draw_tolerance_sweep
 from holdfast.draw.option_values import draw_option_values
+from holdfast.draw.profiles import IntervalMark, IntervalPanel, draw_aggregates, draw_profiles
 from holdfast.draw.state_values import draw_state_values
 from holdfast.draw.style import ALGORITHM_COLORS, algorithm_color, look, save_figure
 
@@ -15,8 +16,11 @@ __all__ = [
     "CellLayout",
     "Curve",
     "HoldMap",
+    "IntervalMark",
+    "IntervalPanel",
     "Panel",
     "algorithm_color",
+    "draw_aggregates",
     "draw_curves",
     "draw_hold_histogram",
     "draw_hold_map",
@@ -24,6 +28,7 @@ __all__ = [
     "draw_map",
     "draw_option_values",
     "draw_policy",
+    "draw_profiles",
     "draw_state_values",
     "draw_tolerance_sweep",
     "draw_value_maps",

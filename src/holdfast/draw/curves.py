@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from holdfast.draw.style import label_text, look
 
-__all__ = ["Curve", "Panel", "draw_curves"]
+__all__ = ["Curve", "Panel", "draw_curves", "plot_curve"]
 
 Floats = NDArray[np.float64]
 
@@ -78,22 +78,26 @@ def draw_curves(panels: Sequence[Panel], xlabel: str, ylabel: str) -> Figure:
     return figure
 
 
+def plot_curve(axes: Axes, curve: Curve) -> None:
+    """Draw one curve and its band."""
+    # One point alone makes no line.
+    marker = "o" if len(curve.x) == 1 or curve.is_marked else None
+    axes.plot(
+        curve.x,
+        curve.y,
+        color=curve.color,
+        linestyle=_DASHES[curve.dash % len(_DASHES)],
+        marker=marker,
+        markersize=3.5,
+        label=label_text(curve.label),
+    )
+    if curve.low is not None and curve.high is not None:
+        axes.fill_between(curve.x, curve.low, curve.high, color=curve.color, alpha=0.18, linewidth=0.0)
+
+
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     for curve in panel.curves:
-        style = _DASHES[curve.dash % len(_DASHES)]
-        # One point alone makes no line.
-        marker = "o" if len(curve.x) == 1 or curve.is_marked else None
-        axes.plot(
-            curve.x,
-            curve.y,
-            color=curve.color,
-            linestyle=style,
-            marker=marker,
-            markersize=3.5,
-            label=label_text(curve.label),
-        )
-        if curve.low is not None and curve.high is not None:
-            axes.fill_between(curve.x, curve.low, curve.high, color=curve.color, alpha=0.18, linewidth=0.0)
+        plot_curve(axes, curve)
     axes.set_title(label_text(panel.title))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.xaxis.set_major_locator(MaxNLocator(6))

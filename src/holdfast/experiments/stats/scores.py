@@ -1,0 +1,75 @@
+"""Arrays of scores and of curves: what they must be, and scores on a common scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["check_curves", "check_finite", "check_scores", "check_steps", "normalize_scores"]
+
+Floats = NDArray[np.float64]
+
+
+def check_finite(name: str, values: Any, shape: str, least_dimensions: int) -> Floats:
+    """Return ``values`` as an array of finite numbers.
+
+    Args:
+        name: Of the argument.
+        values: What it was given.
+        shape: What to call its shape.
+        least_dimensions: Axes that it has at least.
+
+    Raises:
+        ValueError: It has another shape, is empty, or holds NaN or infinities.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers of shape {shape}") from None
+    if array.ndim < least_dimensions or array.size == 0:
+        raise ValueError(f"{name} must have shape {shape} and not be empty, not shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite numbers, without NaN")
+    return array
+
+
+def check_scores(name: str, scores: ArrayLike) -> Floats:
+    """Return scores (..., runs, tasks), as many runs for every task."""
+    return check_finite(name, scores, "(runs, tasks), as many runs for every task", 2)
+
+
+def check_curves(name: str, curves: ArrayLike) -> Floats:
+    """Return curves (..., points)."""
+    return check_finite(name, curves, "(runs, points)", 1)
+
+
+def check_steps(name: str, steps: ArrayLike, points: int) -> Floats:
+    """Return the places (points,) of a curve's points, in order."""
+    array = check_finite(name, steps, f"({points},)", 1)
+    if array.shape != (points,) or not (np.diff(array) > 0.0).all():
+        raise ValueError(f"{name} must be {points} growing numbers, one for each point of the curves")
+    return array
+
+
+def normalize_scores(scores: ArrayLike, zero: ArrayLike, one: ArrayLike) -> Floats:
+    """(x − zero) / (one − zero), task by task: scores of different tasks on a common scale.
+
+    Args:
+        scores: (..., runs, tasks).
+        zero: (tasks,) or a number: what becomes 0, as the score of a random policy.
+        one: (tasks,) or a number: what becomes 1, as the best score that there is. May lie below ``zero``.
+
+    Returns:
+        As ``scores``.
+    """
+    values = check_scores("scores", scores)
+    tasks = values.shape[-1:]
+    ends = [check_finite(name, end, "(tasks,)", 0) for name, end in (("zero", zero), ("one", one))]
+    for name, end in zip(("zero", "one"), ends, strict=True):
+        if end.shape not in ((), tasks):
+            raise ValueError(f"{name} must be one number, or one for each of the {tasks[0]} tasks")
+    if (ends[0] == ends[1]).any():
+        raise ValueError("zero and one must be different scores for every task")
+    return np.asarray((values - ends[0]) / (ends[1] - ends[0]))
