@@ -2,6 +2,7 @@
 
 from holdfast.draw.cell_layout import CellLayout, draw_map
 from holdfast.draw.curves import Curve, Panel, draw_curves
+from holdfast.draw.exploration_curves import HorizonCurve, draw_exploration_curves
 from holdfast.draw.grid_policy import draw_policy
 from holdfast.draw.grid_values import draw_value_maps
 from holdfast.draw.hold_map import HoldMap, draw_hold_map
@@ -16,12 +17,14 @@ __all__ = [
     "CellLayout",
     "Curve",
     "HoldMap",
+    "HorizonCurve",
     "IntervalMark",
     "IntervalPanel",
     "Panel",
     "algorithm_color",
     "draw_aggregates",
     "draw_curves",
+    "draw_exploration_curves",
     "draw_hold_histogram",
     "draw_hold_map",
     "draw_holds_over_training",

@@ -1,6 +1,7 @@
 """Environments: grid worlds on ASCII maps, how to find any by name, and a wrapper that holds actions."""
 
 from holdfast.envs.episode_log import EpisodeLog, allow_repetition
+from holdfast.envs.exploration_chain import ExplorationKernel, exploration_kernel
 from holdfast.envs.failures import EnvironmentFailedError, NamedFailures
 from holdfast.envs.frozen_lake import FrozenLake16, random_map
 from holdfast.envs.grid_map import GridMap
@@ -16,6 +17,7 @@ __all__ = [
     "SHORT_NAMES",
     "EnvironmentFailedError",
     "EpisodeLog",
+    "ExplorationKernel",
     "FrozenLake16",
     "GridMap",
     "GridWorld",
@@ -23,6 +25,7 @@ __all__ = [
     "NamedFailures",
     "action_names",
     "allow_repetition",
+    "exploration_kernel",
     "is_code",
     "make_env",
     "observation_names",

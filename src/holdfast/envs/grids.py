@@ -14,6 +14,7 @@ from scipy import sparse
 
 from holdfast.core.checks import check_choice, check_integer
 from holdfast.envs.grid_map import GridMap
+from holdfast.envs.grid_moves import move_matrix, neighbours
 from holdfast.envs.grid_picture import grid_pixels, grid_text
 from holdfast.envs.grid_rules import ACTION_NAMES, GridRules
 from holdfast.mdp import TabularMDP
@@ -99,6 +100,11 @@ class GridWorld(gymnasium.Env[Any, Any]):
     def map(self) -> GridMap:
         """The map."""
         return self._map
+
+    @property
+    def rules(self) -> GridRules:
+        """All rules, as they were checked."""
+        return self._rules
 
     @property
     def goal_reward(self) -> float:
@@ -214,7 +220,9 @@ class GridWorld(gymnasium.Env[Any, Any]):
                 initial=self.map.start,
                 terminal=self._terminal.copy(),
             )
-        transitions = [self._transition_matrix(action) for action in range(_N_ACTIONS)]
+        transitions = [
+            move_matrix(self._next_states, self._rules.outcomes(action)) for action in range(_N_ACTIONS)
+        ]
         rewards = [self._reward_matrix(matrix) for matrix in transitions]
         return TabularMDP(transitions, rewards, gamma, initial=self.map.start, terminal=self._terminal.copy())
 
@@ -253,15 +261,10 @@ class GridWorld(gymnasium.Env[Any, Any]):
 
     def _intended_states(self) -> NDArray[np.int64]:
         """Where each step leads from each state if it does not slip, (S, A)."""
-        cells = np.arange(self.map.n_cells, dtype=np.int64).reshape(self.map.shape)
-        if self._rules.deadly_border:
-            framed = np.pad(cells, 1, constant_values=self.map.n_cells)
-        else:
-            framed = np.pad(cells, 1, mode="edge")
-        moves = (framed[1:-1, :-2], framed[2:, 1:-1], framed[1:-1, 2:], framed[:-2, 1:-1])
+        moves = neighbours(self.map, outside=self.map.n_cells if self._rules.deadly_border else None)
         next_states = np.repeat(np.arange(len(self._terminal), dtype=np.int64)[:, None], _N_ACTIONS, axis=1)
         walking = np.flatnonzero(~self._terminal)
-        next_states[walking] = np.stack([move.ravel() for move in moves], axis=1)[walking]
+        next_states[walking] = moves[walking]
         return next_states
 
     def _rewards_on_entry(self) -> NDArray[np.float64]:
@@ -272,16 +275,6 @@ class GridWorld(gymnasium.Env[Any, Any]):
         if self._rules.deadly_border:
             rewards[self.map.n_cells] = self.border_reward
         return rewards
-
-    def _transition_matrix(self, action: int) -> sparse.csr_array:
-        """Probabilities (S, S) of where ``action`` leads; steps that lead to the same state are added up."""
-        n_states = len(self._terminal)
-        outcomes = self._rules.outcomes(action)
-        probabilities = np.repeat([probability for probability, _ in outcomes], n_states)
-        origins = np.tile(np.arange(n_states), len(outcomes))
-        targets = np.concatenate([self._next_states[:, direction] for _, direction in outcomes])
-        entries = sparse.coo_array((probabilities, (origins, targets)), shape=(n_states, n_states))
-        return sparse.csr_array(entries)
 
     def _reward_matrix(self, transitions: sparse.csr_array) -> sparse.csr_array:
         """Rewards (S, S) of the transitions that can happen: those of the state they enter."""
