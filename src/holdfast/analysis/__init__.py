@@ -1,4 +1,4 @@
-"""What can be told of an environment before an agent is trained in it: where random options lead.
+"""How long actions should be held: where random options lead, what a fixed frame skip costs, and advice.
 
 Names are imported when they are first used: to count needs nothing that draws.
 """

@@ -1,0 +1,252 @@
+"""Which fixed frame skip costs how much, for who has to ship one k that every action is held for.
+
+Holding every action for k steps is the decision process (P_k, r_k, γ^k), with the optimal value V*_(k). It is not
+the k-value V*_k of the paper, where only the first action is held for k steps; nor can it be read off an agent's
+heads, which mean the same: hold k once, then do the best. Where the model is known it is solved, which gives the
+loss V* − V*_(k) exactly. Where it is not, it is estimated from the holds that a replay has seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.analysis.fitted_q import Averager, FittedQ, Samples, are_states, fitted_q_iteration
+from holdfast.analysis.held_tuples import episode_starts, held_tuples
+from holdfast.analysis.run_replay import as_vectors, read_replay
+from holdfast.core.checks import check_discount, check_integer
+from holdfast.core.history import discounts
+from holdfast.deep.replay import OptionReplayBuffer
+from holdfast.mdp import NoConvergenceError, TabularMDP, persistent_mdp, q_star
+
+__all__ = [
+    "ExactSkip",
+    "SkipEstimate",
+    "bellman_residual",
+    "estimate_run_skips",
+    "estimate_skips",
+    "exact_skips",
+    "persistence_index",
+]
+
+Floats = NDArray[np.float64]
+
+FEWEST_TUPLES = 100
+"""Samples of a skip below which nothing is said about it."""
+MOST_TUPLES = 50_000
+"""Samples of a skip of which no more are looked at."""
+HELD_OUT = 0.25
+"""Part of the options that the values are not fitted to."""
+_SWEEPS_WITHOUT_DISCOUNT = 20_000
+
+
+# Exact -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExactSkip:
+    """What it costs to hold every action for k steps.
+
+    Attributes:
+        k: The frame skip.
+        value: V*_(k), the optimal value at the start of the k-persistent process; None where it is infinite.
+        loss: V* − V*_(k), never below 0 but for rounding; None where it is infinite.
+        note: Why there is no value.
+    """
+
+    k: int
+    value: float | None
+    loss: float | None
+    note: str | None = None
+
+
+def exact_skips(mdp: TabularMDP, ks: Iterable[int]) -> list[ExactSkip]:
+    """The loss of every fixed skip in ``ks``, averaged over where episodes start.
+
+    Args:
+        mdp: The model, which must say where episodes start.
+        ks: Skips of at least 1.
+
+    Raises:
+        ValueError: The model has no start.
+        NoConvergenceError: V* itself is infinite, as it may be with γ = 1.
+    """
+    skips = _checked_skips(ks)
+    if mdp.initial is None:
+        raise ValueError("mdp must have a start, a state or a distribution, for skips to be compared there")
+    best = _start_value(mdp)
+    found = []
+    for k in skips:
+        try:
+            value = best if k == 1 else _start_value(persistent_mdp(mdp, k))
+        except NoConvergenceError:
+            note = f"without discount, holding every action for {k} steps has no finite value"
+            found.append(ExactSkip(k, None, None, note))
+        else:
+            found.append(ExactSkip(k, value, best - value))
+    return found
+
+
+def _start_value(mdp: TabularMDP) -> float:
+    limit = {} if mdp.gamma < 1.0 else {"max_iterations": _SWEEPS_WITHOUT_DISCOUNT}
+    assert mdp.initial is not None
+    return float(mdp.initial @ q_star(mdp, **limit).max(axis=1))
+
+
+def _checked_skips(ks: Iterable[int]) -> list[int]:
+    skips = [check_integer("a skip in ks", k) for k in ks]
+    if not skips:
+        raise ValueError("ks must name at least one skip")
+    return skips
+
+
+# Estimated -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SkipEstimate:
+    """What a replay lets one guess of holding every action for k steps.
+
+    Attributes:
+        k: The frame skip.
+        tuples: Samples of it that there are.
+        value: Ĵ_k, the estimate of V*_(k) averaged over first observations; None with too few samples.
+        residual: L2 norm of the Bellman residual over samples that were not fitted.
+        index: B_k, by which Metelli et al. choose the skip, the largest being the best; None with γ = 1.
+        note: What is missing, and why.
+    """
+
+    k: int
+    tuples: int
+    value: float | None = None
+    residual: float | None = None
+    index: float | None = None
+    note: str | None = None
+
+
+def persistence_index(
+    start_value: float, differences: ArrayLike, weights: ArrayLike, gamma: float, k: int
+) -> float:
+    """B_k = Ĵ_k − 1/(1−γ^k) · ‖Q̃_k − Q_k‖_{1,D}: what the greedy policy of Q_k is worth at least, by an estimate.
+
+    For every Q, the policy that is greedy for it has in the k-persistent process at least the value
+    J − 1/(1−γ^k)·‖T*_k Q − Q‖_1, with J the mean of max_a Q at the start and the norm over where that policy goes.
+    The index puts a regression Q̃_k of T*_k Q_k for the operator, and the data for where the policy goes: it is an
+    estimate of that bound, and bounds nothing. Source: the persistence selection of Metelli, Mazzolini, Bisi,
+    Sabbioni and Restelli in *Control Frequency Adaptation via Action Persistence in Batch Reinforcement Learning*
+    (ICML 2020).
+
+    Args:
+        start_value: Ĵ_k.
+        differences: (N,) Q̃_k(s,a) − Q_k(s,a) at the samples.
+        weights: (N,) how much each sample counts.
+        gamma: γ of one primitive step, below 1.
+        k: The frame skip.
+    """
+    gamma_k = float(discounts(check_discount(gamma), check_integer("k", k))[k])
+    if gamma_k >= 1.0:
+        raise ValueError("gamma must be below 1 for B_k, which divides by 1 − γ^k")
+    return start_value - float(np.average(np.abs(differences), weights=np.asarray(weights))) / (1.0 - gamma_k)
+
+
+def bellman_residual(values: ArrayLike, targets: ArrayLike, weights: ArrayLike) -> float:
+    """(Σ w (y − Q)² / Σ w)^½ of targets y = r^k + γ^k·max_a' Q(s',a'), all (N,).
+
+    Where moves are random it has their variance in it too, and is not 0 at the true Q.
+    """
+    return float(np.sqrt(np.average(np.square(np.subtract(targets, values)), weights=np.asarray(weights))))
+
+
+def estimate_run_skips(
+    run: str | os.PathLike[str], ks: Iterable[int] | None = None, *, starts: Any = None, seed: int = 0
+) -> list[SkipEstimate]:
+    """``estimate_skips`` from the replay in a run's checkpoint.
+
+    Args:
+        run: Folder of a run of an agent with a network.
+        ks: Skips; None for 1..K of the run.
+        starts: See ``estimate_skips``.
+        seed: See there.
+
+    Raises:
+        ValueError: There is no replay to be read or its observations are no vectors, in one sentence.
+    """
+    replay = read_replay(run)
+    return estimate_skips(replay, range(1, replay.k_max + 1) if ks is None else ks, starts=starts, seed=seed)
+
+
+def estimate_skips(
+    replay: OptionReplayBuffer, ks: Iterable[int], *, starts: Any = None, seed: int = 0
+) -> list[SkipEstimate]:
+    """An estimate of V*_(k) for every skip in ``ks``, by fitted Q-iteration on the holds of k steps in a replay.
+
+    Args:
+        replay: Of an agent that held actions.
+        ks: Skips of at least 1.
+        starts: First observations of episodes, as a batch of the replay's observation space; None for those in
+            the replay.
+        seed: Of which options are held out, and of which samples are left out if there are too many.
+
+    Raises:
+        ValueError: Observations are no vectors, or none of them is the first of an episode.
+    """
+    skips, seed = _checked_skips(ks), check_integer("seed", seed, 0)
+    space = replay.observation_space
+
+    def vectors(rows: NDArray[np.int64]) -> Floats:
+        return as_vectors(space, replay.store.get(rows))
+
+    first = vectors(episode_starts(replay)) if starts is None else as_vectors(space, starts)
+    if not len(first):
+        raise ValueError("the replay has no first observation of an episode: give some as starts")
+    by_state = isinstance(space, spaces.Discrete) or are_states(vectors(held_tuples(replay, 1).rows))
+    return [_estimate(replay, k, vectors, first, by_state, np.random.default_rng((seed, k))) for k in skips]
+
+
+def _estimate(
+    replay: OptionReplayBuffer, k: int, vectors: Any, starts: Floats, by_state: bool, rng: np.random.Generator
+) -> SkipEstimate:
+    found = held_tuples(replay, k)
+    count = len(found.rows)
+    if count < FEWEST_TUPLES:
+        note = f"{count} samples of holding for {k} steps are too few, {FEWEST_TUPLES} are needed"
+        return SkipEstimate(k, count, note=note)
+    if count > MOST_TUPLES:
+        found = found.take(np.sort(rng.choice(count, MOST_TUPLES, replace=False)))
+    samples = Samples(
+        vectors(found.rows), found.actions, found.rewards, vectors(found.next_rows), found.dones, found.weights
+    )
+    options, number = np.unique(found.options, return_inverse=True)
+    # Windows of one option overlap, so that an option is held out as a whole.
+    held_out = (rng.permutation(len(options)) < HELD_OUT * len(options))[number.ravel()]
+    gamma_k = float(discounts(replay.gamma, k)[k])
+    n_actions = int(replay.action_space.n)  # type: ignore[attr-defined]
+    averager = Averager(samples.take(np.flatnonzero(~held_out)), n_actions, by_state)
+    try:
+        fitted = fitted_q_iteration(averager, gamma_k)
+    except NoConvergenceError:
+        return SkipEstimate(k, count, note="without discount, the values that were estimated are infinite")
+    value = float(fitted.v(starts).mean())
+    new = samples.take(np.flatnonzero(held_out))
+    targets = new.rewards + np.where(new.dones, 0.0, gamma_k * fitted.v(new.next_observations))
+    regressed = FittedQ(Averager(new, n_actions, by_state), targets)
+    own, again = _at(fitted, new), _at(regressed, new)
+    known = ~np.isnan(own)
+    if not known.any():
+        return SkipEstimate(k, count, value, note="too few samples to judge the estimate by")
+    own, again, targets, weights = own[known], again[known], targets[known], new.weights[known]
+    residual = bellman_residual(own, targets, weights)
+    if gamma_k >= 1.0:
+        return SkipEstimate(k, count, value, residual, note="B_k needs a discount factor below 1")
+    return SkipEstimate(k, count, value, residual, persistence_index(value, again - own, weights, replay.gamma, k))
+
+
+def _at(fitted: FittedQ, samples: Samples) -> Floats:
+    """Q(s,a) of each sample, (N,)."""
+    return np.asarray(fitted.q(samples.observations)[np.arange(len(samples.actions)), samples.actions])
