@@ -56,6 +56,14 @@ def test_holes_are_red_and_the_goal_is_green(layout: CellLayout) -> None:
     assert (frame.get_x() + frame.get_width() / 2, frame.get_y() + frame.get_height() / 2) == (0.0, 0.0)  # type: ignore[attr-defined]
 
 
+def test_the_start_of_a_large_map_can_be_seen() -> None:
+    (panel,) = panels_of(draw_value_maps(np.zeros((1, 400, 400)), grid(400, 400)))
+    (frame,) = panel.patches
+    # 400 cells share 11 inches: the frame's .07 inches are 2.5 cells.
+    assert frame.get_width() == pytest.approx(0.07 * 400 / 11)  # type: ignore[attr-defined]
+    assert frame.get_x() + frame.get_width() / 2 == pytest.approx(0.0)  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("extra", [0, 1])
 def test_values_by_state_are_the_same_picture(layout: CellLayout, extra: int) -> None:
     by_state = np.arange(12.0 + 2 * extra).reshape(6 + extra, 2)

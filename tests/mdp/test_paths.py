@@ -55,8 +55,25 @@ def test_only_optimal_options_count_up_to_the_tolerance() -> None:
     mdp = TabularMDP([[2, 1], [2, 2], [2, 2]], [[0.5, 0.0], [1.0, 1.0], [0.0, 0.0]], 0.9, terminal=[2])
     q = q_star_options(mdp, 1)
     assert fewest_decisions(mdp, q, 0) == 2
-    assert fewest_decisions(mdp, q, 0, tolerance=0.39) == 2
-    assert fewest_decisions(mdp, q, 0, tolerance=0.41) == 1
+    # .4 less, which is .444 of the .9 that the rewards of the best path add up to.
+    assert fewest_decisions(mdp, q, 0, tolerance=0.44) == 2
+    assert fewest_decisions(mdp, q, 0, tolerance=0.45) == 1
+
+
+def test_far_from_the_end_small_differences_count_too() -> None:
+    # Two ways from 0 to the end, where the one reward is. One has 40 steps and asks for the other action after
+    # each of them; one has 41 steps of action 1. At γ = ½ they are worth 2^-39 and 2^-40, 2e-12 and 1e-12.
+    winding, straight, end = np.arange(1, 40), np.arange(40, 80), 80
+    following = np.repeat(np.arange(81)[:, None], 2, axis=1)
+    following[0] = winding[0], straight[0]
+    following[winding, winding % 2] = [*winding[1:], end]
+    following[straight, 1] = [*straight[1:], end]
+    reward = np.zeros((81, 2))
+    reward[winding[-1], winding[-1] % 2] = reward[straight[-1], 1] = 1.0
+    mdp = TabularMDP(following, reward, 0.5, terminal=[end])
+    assert fewest_decisions(mdp, q_star_options(mdp, 8), 0) == 40
+    # On the other way it would be 5 holds of 8 steps and one of 1.
+    assert fewest_decisions(mdp, q_star_options(mdp, 8), 0, tolerance=0.6) == 6
 
 
 def test_none_where_the_best_is_never_to_end() -> None:

@@ -100,6 +100,7 @@ class _Solution(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """Solve, print, write."""
     from holdfast.cli.values import keyword_arguments
+    from holdfast.cli.waiting import Waiting
     from holdfast.core.checks import check_discount, check_integer
     from holdfast.envs import make_env
     from holdfast.mdp import TabularMDP
@@ -118,8 +119,10 @@ def run(arguments: argparse.Namespace) -> int:
         out = Path("results") / f"solve-{name}"
     if out is not None and out.exists() and not out.is_dir():
         raise ValueError(f"-o must name a folder, but {out} is a file")
-    solution = _solve(name, env, mdp, arguments.k_max)
-    written = [] if out is None else _write(solution, env, out)
+    with Waiting(sys.stderr, f"solving {mdp.n_states:,} states") as waiting:
+        solution = _solve(name, env, mdp, arguments.k_max)
+        waiting.say("drawing and writing the values")
+        written = [] if out is None else _write(solution, env, out)
     if arguments.json:
         sys.stdout.write(json.dumps(_as_json(solution, written), indent=2) + "\n")
     else:
@@ -143,7 +146,8 @@ def _solve(name: str, env: Any, mdp: TabularMDP, k_max: int) -> _Solution:
     if np.count_nonzero(initial) == 1:
         start = int(np.argmax(initial))
         names = getattr(env.unwrapped, "action_names", [str(action) for action in range(mdp.n_actions)])
-        equal = q[start] >= q[start].max(axis=0) - 1e-9 * np.abs(q).max()
+        best = q[start].max(axis=0)
+        equal = q[start] >= best - 1e-9 * np.abs(best)
         first_actions = ["/".join(str(names[a]) for a in np.flatnonzero(row)) for row in equal.T]
         # With gamma = 0 every path that does not fall at once is as good as any other.
         if isinstance(mdp.kernel, DeterministicKernel) and mdp.gamma > 0.0:

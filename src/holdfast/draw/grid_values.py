@@ -20,6 +20,8 @@ __all__ = ["draw_value_maps"]
 
 _CELLS_ACROSS = 48
 """Cells side by side, over all panels of a row, before the panels go on in the next row."""
+_SMALLEST_FRAME = 0.07
+"""Inches of the side of the frame around the start."""
 
 
 def draw_value_maps(
@@ -59,7 +61,7 @@ def draw_value_maps(
             rule_cells(axes, layout, color="white")
             if cell >= READABLE_CELL:
                 print_values(axes, shown, norm, cell)
-            _frame_start(axes, layout)
+            _frame_start(axes, layout, cell)
             letter_cells(axes, layout, cell)
             axes.set_title(f"$k = {duration_at(index)}$", pad=3)
         add_color_bar(figure, norm, label, panels)
@@ -99,10 +101,13 @@ def _arrangement(k_max: int, rows: int, columns: int) -> tuple[int, int, float]:
     return across, math.ceil(k_max / across), cell(across)
 
 
-def _frame_start(axes: Axes, layout: CellLayout) -> None:
+def _frame_start(axes: Axes, layout: CellLayout, cell: float) -> None:
+    """Draw a frame in the start's cell, or around it where cells of ``cell`` inches are too small to see."""
     if layout.start_cell is not None:
         row, column = layout.start_cell
-        frame = Rectangle((column - 0.42, row - 0.42), 0.84, 0.84, fill=False, linewidth=1.1, edgecolor=INK)
+        side = max(0.84, _SMALLEST_FRAME / cell)
+        corner = (column - side / 2, row - side / 2)
+        frame = Rectangle(corner, side, side, fill=False, linewidth=1.1, edgecolor=INK)
         # A light rim, to be seen on dark cells too.
         frame.set_path_effects([withStroke(linewidth=2.6, foreground="white")])
         axes.add_patch(frame)

@@ -222,8 +222,10 @@ class SparseKernel:
 
     def under(self, policy: NDArray[np.int64]) -> Any:
         """The chain of a deterministic policy, a sparse matrix (S,S)."""
-        chosen = [sp.diags_array((policy == a).astype(np.float64)) @ matrix for a, matrix in enumerate(self.table)]
-        return sp.csr_array(sum(chosen[1:], start=chosen[0]))
+        by_action = sp.vstack([matrix[np.flatnonzero(policy == a)] for a, matrix in enumerate(self.table)])
+        place = np.empty(self.n_states, dtype=np.int64)
+        place[np.argsort(policy, kind="stable")] = np.arange(self.n_states)
+        return sp.csr_array(by_action.tocsr()[place])
 
     def checked(self) -> SparseKernel:
         """Each row must be a distribution."""

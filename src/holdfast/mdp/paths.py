@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import breadth_first_order
 
 from holdfast.core.checks import check_integer
-from holdfast.core.options import duration_at
+from holdfast.mdp.evaluation import path_values
 from holdfast.mdp.kernels import DeterministicKernel
 from holdfast.mdp.model import TabularMDP
 
@@ -24,7 +24,8 @@ def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, toler
         mdp: A deterministic model.
         q: Optimal values (S,A,K).
         start: A state.
-        tolerance: An option is optimal if its value is this close to the best, relative to the largest value.
+        tolerance: An option is optimal if its value is this close to the best one of its state, relative to the
+            discounted sum of the absolute rewards on a best path from there.
 
     Returns:
         The count, or None if no optimal option leads to a terminal state.
@@ -37,17 +38,33 @@ def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, toler
         raise ValueError(f"start must be a state in 0..{n_states - 1}, not {start}")
     if q.ndim != 3 or q.shape[:2] != (n_states, n_actions):
         raise ValueError(f"q must have shape ({n_states}, {n_actions}, k_max), not {q.shape}")
-    optimal = q >= q.max(axis=(1, 2), keepdims=True) - tolerance * np.abs(q).max()
-    origins, ends = [], []
-    reached = mdp.kernel
-    for index in range(q.shape[2]):
-        if duration_at(index) > 1:
-            reached = reached.then(mdp.kernel)
-        rows, actions = np.nonzero(optimal[:, :, index])
-        origins.append(rows)
-        ends.append(reached.table[rows, actions])
-    rows, columns = np.concatenate(origins), np.concatenate(ends)
-    graph = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n_states, n_states))
-    distance = dijkstra(graph, indices=np.array(start), unweighted=True)
-    nearest = np.min(distance, initial=np.inf, where=mdp.terminal)
-    return int(nearest) if np.isfinite(nearest) else None
+    reached = np.empty(q.shape, dtype=np.int32)
+    reached[:, :, 0] = mdp.kernel.table
+    for index in range(1, q.shape[2]):
+        reached[:, :, index] = mdp.kernel.table[reached[:, :, index - 1], np.arange(n_actions)]
+    optimal = q >= (q.max(axis=(1, 2)) - _allowance(mdp, q, tolerance))[:, None, None]
+    first = np.concatenate([[0], np.cumsum(optimal.sum(axis=(1, 2)))])
+    edges = reached[optimal]
+    del reached, optimal
+    graph = sp.csr_array((np.ones(len(edges)), edges, first), shape=(n_states, n_states))
+    found, predecessors = breadth_first_order(graph, start)
+    ends = found[mdp.terminal[found]]
+    if not len(ends):
+        return None
+    # Back along the tree of the search, one decision per edge: breadth first, these are the fewest.
+    states = np.arange(n_states)
+    back = np.where(predecessors >= 0, predecessors, states)
+    decisions = path_values(back, (back != states).astype(np.float64), 1.0)
+    return int(decisions[ends].min())
+
+
+def _allowance(mdp: TabularMDP, q: NDArray[np.floating], tolerance: float) -> NDArray[np.float64]:
+    """How far an option may be below the best one of its state, (S,).
+
+    ``tolerance`` is relative to what the rewards of a best path add up to in absolute terms, in which far cells
+    with small values differ as clearly as near ones. Where there are no rewards, only rounding is allowed for.
+    """
+    states, policy = np.arange(mdp.n_states), q[:, :, 0].argmax(axis=1)
+    scale = path_values(mdp.kernel.table[states, policy], np.abs(mdp.reward[states, policy]), mdp.gamma)
+    rounding = 4.0 * np.finfo(np.float64).eps * max(float(q.max()), -float(q.min()))
+    return np.where(scale > 0.0, tolerance * scale, rounding)

@@ -1,4 +1,4 @@
-"""Optimal values by iterating a contraction to its fixed point."""
+"""Optimal values: policy iteration, exact where the model allows it."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.linalg import spsolve
 
 from holdfast.core.checks import check_integer, check_real
+from holdfast.mdp.evaluation import policy_values
 from holdfast.mdp.kernels import DenseKernel, DeterministicKernel, SparseKernel
+from holdfast.mdp.likeliest import likeliest_outcomes
 from holdfast.mdp.model import TabularMDP
 from holdfast.mdp.operators import Operator, bellman_optimality, held_returns
+from holdfast.mdp.waves import Waves, is_better
 
 __all__ = ["FixedPoint", "NoConvergenceError", "fixed_point", "k_values", "q_star", "q_star_options"]
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
-
-LARGEST_EXACT_EVALUATION: dict[type, int] = {
-    DenseKernel: 2_000,
-    DeterministicKernel: 200_000,
-    SparseKernel: 20_000,
-}
-"""States up to which a policy is evaluated by solving its linear system, by form of the model."""
+LARGEST_LINEAR_SYSTEM: dict[type, int] = {DenseKernel: 2_000, SparseKernel: 20_000}
+"""States up to which policies of a model with chance are evaluated by solving their equations, by its form."""
 
 WARM_UP_SWEEPS = 2_000
-"""Sweeps of value iteration that policy iteration may be preceded by."""
+"""Sweeps of value iteration that policy iteration with linear systems may be preceded by."""
+
+SWEEPS_PER_POLICY = 40
+"""Sweeps under one policy before the next one is chosen, where it is not evaluated exactly."""
 
 
 class NoConvergenceError(ValueError):
@@ -84,7 +83,6 @@ def fixed_point(
     modulus = check_real("modulus", modulus, 0.0, 1.0)
     tolerance = check_real("tolerance", tolerance, 0.0, open_low=True)
     limit = check_integer("max_iterations", max_iterations)
-    factor = modulus / (1.0 - modulus) if modulus < 1.0 else math.inf
     value = np.array(start, dtype=np.float64)
     residual = math.inf
     for iteration in range(1, limit + 1):
@@ -97,10 +95,8 @@ def fixed_point(
             raise NoConvergenceError(
                 f"no fixed point: the values are no longer finite after {iteration} iterations", value
             )
-        bound = factor * residual if residual > 0.0 else 0.0
-        rounding = 2.0 * _EPSILON * float(np.max(np.abs(value)))
-        if residual <= rounding or (bound if modulus < 1.0 else residual) <= tolerance:
-            return FixedPoint(value, iteration, residual, bound)
+        if _is_near(value, residual, modulus, tolerance):
+            return FixedPoint(value, iteration, residual, _error_bound(residual, modulus))
     raise NoConvergenceError(
         f"no fixed point within {limit} iterations: the last step was {residual:.3g}, asked was {tolerance:.3g}"
         + (" (with gamma = 1 there may be none)" if modulus >= 1.0 else ""),
@@ -108,20 +104,51 @@ def fixed_point(
     )
 
 
+def _is_near(value: NDArray[np.float64], residual: float, modulus: float, tolerance: float) -> bool:
+    """Whether ``value`` is within ``tolerance`` of the fixed point, or as near as rounding lets it come.
+
+    Args:
+        value: A contraction, applied to some array.
+        residual: How far it took that array, in the sup norm.
+        modulus: The contraction's factor; at 1 the residual itself is to be within the tolerance.
+        tolerance: Above 0.
+    """
+    rounding = 2.0 * _EPSILON * float(np.max(np.abs(value)))
+    missing = _error_bound(residual, modulus) if modulus < 1.0 else residual
+    return residual <= rounding or missing <= tolerance
+
+
+def _error_bound(residual: float, modulus: float) -> float:
+    if residual == 0.0:
+        return 0.0
+    return modulus / (1.0 - modulus) * residual if modulus < 1.0 else math.inf
+
+
 def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_000_000) -> NDArray[np.float64]:
-    """Q*(s,a), (S,A): value iteration, then policy iteration with exact evaluation where the model allows it.
+    """Q*(s,a), (S,A), by policy iteration.
 
     Within ``tolerance`` of the truth in the sup norm, or within what rounding allows where that is more: about
-    1e-16 · max|Q*| / (1−γ). Policy iteration makes small values right too, and does not slow down as γ nears 1;
-    for models too large for it, value iteration goes on to the tolerance.
+    1e-16 · max|Q*| / (1−γ).
+
+    Policies are evaluated exactly: in deterministic models of any size by following their paths, in others of up
+    to some thousands of states by solving linear equations. That makes small values right too, and does not slow
+    down as γ nears 1. In larger sparse models policies are evaluated as far as the tolerance asks; in larger dense
+    ones, and where γ = 1, values are iterated to the tolerance.
 
     Raises:
-        NoConvergenceError: Not reached within ``max_iterations`` sweeps; with γ = 1 values may be infinite.
+        NoConvergenceError: Not reached within ``max_iterations`` sweeps or policies; with γ = 1 values may be
+            infinite.
     """
     start = np.zeros((mdp.n_states, mdp.n_actions))
     sweep = bellman_optimality(mdp)
-    if mdp.gamma < 1.0 and mdp.n_states <= LARGEST_EXACT_EVALUATION[type(mdp.kernel)]:
-        return _improve_policy(mdp, _settled(sweep, start, min(max_iterations, WARM_UP_SWEEPS)), max_iterations)
+    if mdp.gamma < 1.0:
+        if isinstance(mdp.kernel, DeterministicKernel):
+            return _improve_policy(mdp, mdp.reward.argmax(axis=1), max_iterations)
+        if mdp.n_states <= LARGEST_LINEAR_SYSTEM[type(mdp.kernel)]:
+            q = _settled(sweep, start, min(max_iterations, WARM_UP_SWEEPS))
+            return _improve_policy(mdp, q.argmax(axis=1), max_iterations)
+        if isinstance(mdp.kernel, SparseKernel):
+            return _sweep_policies(mdp, tolerance, max_iterations)
     return fixed_point(sweep, start, modulus=mdp.gamma, tolerance=tolerance, max_iterations=max_iterations).value
 
 
@@ -136,30 +163,53 @@ def _settled(sweep: Operator, q: NDArray[np.float64], max_sweeps: int) -> NDArra
     return q
 
 
-def _improve_policy(mdp: TabularMDP, q: NDArray[np.float64], max_iterations: int) -> NDArray[np.float64]:
-    """Howard's policy iteration from the policy that is greedy for ``q``."""
-    policy = q.argmax(axis=1)
+def _improve_policy(mdp: TabularMDP, policy: NDArray[np.int64], max_iterations: int) -> NDArray[np.float64]:
+    """Howard's policy iteration from ``policy``; in deterministic models improvements are passed on in waves."""
     states = np.arange(mdp.n_states)
+    waves = Waves(mdp) if isinstance(mdp.kernel, DeterministicKernel) else None
+    highest = np.full(mdp.n_states, -np.inf)
     for _ in range(max_iterations):
-        q = mdp.reward + mdp.gamma * mdp.kernel.expect(_policy_values(mdp, policy))
-        kept = q[states, policy]
-        # Only what is better beyond rounding counts, or the policies would go round in circles.
-        better = q.max(axis=1) - kept > 1e-13 * np.abs(kept)
-        if not better.any():
+        values = policy_values(mdp, policy)
+        q = mdp.reward + mdp.gamma * mdp.kernel.expect(values)
+        best = q.argmax(axis=1)
+        changed = np.flatnonzero(is_better(q[states, best], q[states, policy]))
+        # Each policy is worth more than the one before it somewhere: one that is not differs by rounding alone.
+        if not len(changed) or not np.any(values > highest):
             return q
-        policy = np.where(better, q.argmax(axis=1), policy)
+        np.maximum(values, highest, out=highest)
+        policy[changed] = best[changed]
+        if waves is not None:
+            values[changed] = q[changed, best[changed]]
+            waves.spread(values, policy, changed)
     raise NoConvergenceError(f"no optimal policy within {max_iterations} improvements", q)
 
 
-def _policy_values(mdp: TabularMDP, policy: NDArray[np.int64]) -> NDArray[np.float64]:
-    """V^π from (I − γ P_π) V = r_π, (S,)."""
-    chain = mdp.kernel.under(policy)
-    reward = mdp.reward[np.arange(mdp.n_states), policy]
-    if isinstance(chain, np.ndarray):
-        values = np.linalg.solve(np.eye(mdp.n_states) - mdp.gamma * chain, reward)
-    else:
-        values = np.atleast_1d(spsolve(sp.csc_array(sp.eye_array(mdp.n_states) - mdp.gamma * chain), reward))
-    return np.where(mdp.terminal, 0.0, values)
+def _sweep_policies(mdp: TabularMDP, tolerance: float, max_iterations: int) -> NDArray[np.float64]:
+    """Modified policy iteration: a policy is evaluated by some sweeps, cheaper ones than those over all actions.
+
+    A value travels one step in a sweep, and only where the policy goes its way. So the first policy should go
+    the right way everywhere: it is greedy for the values of the model in which nothing happens by chance.
+    """
+    tolerance = check_real("tolerance", tolerance, 0.0, open_low=True)
+    limit = check_integer("max_iterations", max_iterations)
+    states = np.arange(mdp.n_states)
+    values = q_star(likeliest_outcomes(mdp), max_iterations=limit).max(axis=1)
+    for _ in range(limit):
+        q = mdp.reward + mdp.gamma * mdp.kernel.expect(values)
+        policy = q.argmax(axis=1)
+        best = q[states, policy]
+        residual = float(np.max(np.abs(best - values)))
+        if _is_near(best, residual, mdp.gamma, tolerance):
+            return q
+        chain, reward = mdp.kernel.under(policy), mdp.reward[states, policy]
+        values = best
+        for _ in range(SWEEPS_PER_POLICY):
+            values = reward + mdp.gamma * (chain @ values)
+    raise NoConvergenceError(
+        f"no optimal policy within {limit} improvements: the last step was {residual:.3g}, "
+        f"asked was {tolerance:.3g}",
+        q,
+    )
 
 
 def q_star_options(
