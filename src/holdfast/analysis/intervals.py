@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from holdfast.core.checks import check_integer, check_probability
-from holdfast.runs.statistics import mean_interval
+from holdfast.runs.statistics import Estimate, mean_estimate
 
 __all__ = ["LEVEL", "Estimate", "mean_estimate", "quantile_estimate", "wilson_estimate"]
 
@@ -18,14 +17,6 @@ Floats = NDArray[np.float64]
 
 LEVEL = 0.95
 """Of confidence, unless told otherwise."""
-
-
-class Estimate(NamedTuple):
-    """A number and the interval that covers the true one at a level of confidence; NaN where nothing is known."""
-
-    value: float
-    low: float
-    high: float
 
 
 def wilson_estimate(successes: int, trials: int, level: float = LEVEL) -> Estimate:
@@ -54,18 +45,6 @@ def wilson_estimate(successes: int, trials: int, level: float = LEVEL) -> Estima
     low = 0.0 if won == 0 else (middle - half) / whole
     high = 1.0 if won == n else (middle + half) / whole
     return Estimate(rate, low, high)
-
-
-def mean_estimate(values: Floats, level: float = LEVEL) -> Estimate:
-    """A mean, with Student's interval.
-
-    Args:
-        values: (n,).
-        level: Of confidence.
-    """
-    if len(values) == 0:
-        return Estimate(math.nan, math.nan, math.nan)
-    return Estimate(*map(float, mean_interval(np.asarray(values, dtype=np.float64), level)))
 
 
 def quantile_estimate(values: Floats, quantile: float, level: float = LEVEL) -> Estimate:

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-__all__ = ["mean_interval"]
+__all__ = ["Estimate", "mean_estimate", "mean_interval"]
 
 Floats = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """A number and the interval that covers the true one at a level of confidence; NaN where nothing is known."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_estimate(values: Floats, level: float = 0.95) -> Estimate:
+    """A mean with Student's interval: x̄ ± t_{n−1} · s / √n.
+
+    Args:
+        values: (n,).
+        level: Of confidence.
+    """
+    if len(values) == 0:
+        return Estimate(math.nan, math.nan, math.nan)
+    return Estimate(*map(float, mean_interval(np.asarray(values, dtype=np.float64), level)))
 
 
 def mean_interval(values: Floats, level: float = 0.95) -> tuple[Floats, Floats, Floats]:

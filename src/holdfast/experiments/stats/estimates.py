@@ -9,19 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_real
 from holdfast.experiments.stats.scores import check_finite
-from holdfast.runs.statistics import mean_interval
+from holdfast.runs import statistics
+from holdfast.runs.statistics import Estimate, mean_interval
 
 __all__ = ["Band", "Estimate", "check_level", "mean_band", "mean_estimate"]
 
 Floats = NDArray[np.float64]
-
-
-class Estimate(NamedTuple):
-    """A number, and the ends of its interval; they are NaN where one run alone says nothing."""
-
-    value: float
-    low: float
-    high: float
 
 
 class Band(NamedTuple):
@@ -50,8 +43,7 @@ def mean_estimate(values: ArrayLike, level: float = 0.95) -> Estimate:
     array = check_finite("values", values, "(runs,)", 1)
     if array.ndim != 1:
         raise ValueError(f"values must have shape (runs,), not {array.shape}")
-    mean, low, high = mean_interval(array[:, None], check_level(level))
-    return Estimate(float(mean[0]), float(low[0]), float(high[0]))
+    return statistics.mean_estimate(array, check_level(level))
 
 
 def mean_band(curves: ArrayLike, level: float = 0.95) -> Band:
