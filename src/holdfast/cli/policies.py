@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["acting_options", "add_policy_arguments", "policy_folder"]
+__all__ = ["acting_options", "add_policy_arguments", "listed_folder", "policy_folder"]
 
 
 def add_policy_arguments(parser: argparse.ArgumentParser, margin_help: str) -> None:
@@ -23,8 +23,12 @@ def add_policy_arguments(parser: argparse.ArgumentParser, margin_help: str) -> N
 
 
 def policy_folder(arguments: argparse.Namespace) -> Path:
+    """The folder of the policy that was named."""
+    return listed_folder(arguments.policy)
+
+
+def listed_folder(path: Path) -> Path:
     """The folder that was named, or the run of that name in runs/, as ``holdfast runs`` lists it."""
-    path = Path(arguments.policy)
     listed = Path("runs") / path
     return listed if not path.exists() and listed.is_dir() else path
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import warnings
 from pathlib import Path
@@ -99,7 +98,7 @@ class _Solution(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Solve, print, write."""
-    from holdfast.cli.values import keyword_arguments
+    from holdfast.cli.values import file_name, keyword_arguments
     from holdfast.cli.waiting import Waiting
     from holdfast.core.checks import check_discount, check_integer
     from holdfast.envs import make_env
@@ -113,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         sys.stderr.write(f"holdfast solve: warning: {sentence}\n")
     mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
-    name = _file_name(arguments.environment)
+    name = file_name(arguments.environment)
     out: Path | None = arguments.out
     if out is None and not arguments.json:
         out = Path("results") / f"solve-{name}"
@@ -273,9 +272,3 @@ def _layout(env: Any, terminal: NDArray[np.bool_]) -> CellLayout | None:
         mdp_ends.ravel()[np.flatnonzero(terminal[: mdp_ends.size])] = True
         return CellLayout(shape=shape, start=None, goals=mdp_ends, holes=np.zeros(shape, dtype=np.bool_))
     return None
-
-
-def _file_name(environment: str) -> str:
-    """A name for folders and headings: cliff, my_map.txt, FrozenLake-v1, holdfast-Cliff-v0."""
-    name = Path(environment).name if Path(environment).is_file() else environment
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "map"

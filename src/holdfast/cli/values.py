@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-__all__ = ["keyword_arguments", "printable"]
+__all__ = ["file_name", "keyword_arguments", "printable"]
 
 
 def keyword_arguments(option: str, pairs: Sequence[str]) -> dict[str, Any]:
@@ -35,3 +37,9 @@ def _literal(text: str) -> Any:
 def printable(text: str) -> str:
     """The text without what a terminal would take for an order."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def file_name(environment: str) -> str:
+    """A name for folders and headings: cliff, my_map.txt, FrozenLake-v1, holdfast-Cliff-v0."""
+    name = Path(environment).name if Path(environment).is_file() else environment
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "map"

@@ -1,0 +1,161 @@
+"""From what random options find to a longest hold K_max: the rule, and the sentence that says why.
+
+Advice is about exploration: before anything is learnt, which holds lead further than single steps do? It rests on
+the first of these that tells the settings apart, the smallest K being what the others are compared with:
+
+1. **success**: more episodes meet something better than going on as usual (``holdfast.analysis.outcomes``);
+2. **return**: the mean return of random options is higher;
+3. **coverage**: more places are visited, among the K whose better episodes (upper tenth) are no worse.
+
+"More" means that the 95 % intervals are apart. Of the K that are as good as the best, the smallest is advised:
+what is held for longer is learnt from less. Where none of them tells, K_max stays the smallest. On a model that is
+known exactly, Kemeny's constant takes the place of all this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from holdfast.analysis.intervals import Estimate
+from holdfast.analysis.results import Visitation, VisitationStudy
+from holdfast.mdp.exploration import ExplorationCurve
+
+__all__ = ["Advice", "advise_from_chain", "advise_from_visits"]
+
+AS_GOOD = 0.95
+"""Share of the largest coverage from which on a coverage counts as as good."""
+
+CLEARLY_LOWER = 0.995
+"""Share of Kemeny's constant at the smallest K below which a dip is one."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A longest hold, and why.
+
+    Attributes:
+        k_max: K_max.
+        basis: ``"success"``, ``"return"``, ``"coverage"``, ``"kemeny"``; ``"none"``: nothing speaks for
+            holding.
+        sentence: Why, with the numbers behind it.
+    """
+
+    k_max: int
+    basis: str
+    sentence: str
+
+
+def advise_from_visits(study: VisitationStudy) -> Advice:
+    """The longest hold that a study of random options speaks for; it must have the mode ``"dynamic"``."""
+    results = sorted(
+        (result for result in study.results if result.mode == "dynamic"), key=lambda found: found.k_max
+    )
+    if not results:
+        raise ValueError("study must have results of the mode 'dynamic' to advise a longest hold")
+    first = results[0]
+    if len(results) == 1:
+        return Advice(first.k_max, "none", f"k_max = {first.k_max}: there is nothing to compare it with.")
+    if first.success is not None:
+        chosen = _clearly_best(results, lambda result: result.success or _nothing())
+        if chosen is not None:
+            return _because_of_success(first, chosen)
+    chosen = _clearly_best(results, lambda result: result.mean_return)
+    if chosen is not None:
+        return Advice(
+            chosen.k_max,
+            "return",
+            f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps return "
+            f"{_shown(chosen.mean_return)} on average, held for {_steps(first.k_max)} "
+            f"{_shown(first.mean_return)}.",
+        )
+    return _by_coverage(first, results)
+
+
+def advise_from_chain(curve: ExplorationCurve) -> Advice:
+    """The longest hold at which Kemeny's constant is lowest."""
+    first, lowest = int(curve.k_max[0]), curve.best_k_max
+    value = float(curve.kemeny[curve.best] / curve.kemeny[0])
+    error = float(curve.normalised_error[curve.best])
+    if lowest == first or value + 2.0 * error > CLEARLY_LOWER:
+        longer = ", ".join(str(k) for k in curve.k_max[1:])
+        said = f"of {longer} lowers" if longer else "was looked at that might lower"
+        return Advice(
+            first,
+            "none",
+            f"k_max = {first}: none {said} Kemeny's constant of {curve.H} steps by half a percent or more, so "
+            "that holding does not help to get about here.",
+        )
+    return Advice(
+        lowest,
+        "kemeny",
+        f"k_max = {lowest}: there Kemeny's constant of {curve.H} steps of random options, the expected time to "
+        f"get anywhere, is lowest, {value:.3f} of what it is with k_max = {first}.",
+    )
+
+
+def _clearly_best(results: Sequence[Visitation], measure: Callable[[Visitation], Estimate]) -> Visitation | None:
+    """The smallest K that is as good as the best, if the best is clearly better than the smallest of all."""
+    first = measure(results[0])
+    best = max((measure(result) for result in results), key=lambda found: found.value)
+    if not best.low > first.high:
+        return None
+    return next(result for result in results if measure(result).high >= best.low)
+
+
+def _because_of_success(first: Visitation, chosen: Visitation) -> Advice:
+    assert first.success is not None
+    assert chosen.success is not None
+    return Advice(
+        chosen.k_max,
+        "success",
+        f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps succeed in "
+        f"{_percent(chosen.success)} of the episodes, held for {_steps(first.k_max)} in "
+        f"{_percent(first.success)}.",
+    )
+
+
+def _by_coverage(first: Visitation, results: Sequence[Visitation]) -> Advice:
+    harmless = [result for result in results if _is_no_worse(result.upper_return, first.upper_return)]
+    most = max(result.coverage for result in harmless)
+    chosen = next(result for result in harmless if result.coverage >= AS_GOOD * most)
+    if chosen is first:
+        harm = (
+            f", and held for up to {results[-1].k_max} steps they return {_shown(results[-1].mean_return)} "
+            f"instead of {_shown(first.mean_return)}"
+            if results[-1].mean_return.high < first.mean_return.low
+            else ""
+        )
+        return Advice(
+            first.k_max,
+            "none",
+            f"k_max = {first.k_max}: random actions that are held longer neither find more reward nor more places "
+            f"without harm{harm}; exploration does not call for holding here.",
+        )
+    return Advice(
+        chosen.k_max,
+        "coverage",
+        f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps visit {chosen.visited} "
+        f"places, held for {_steps(first.k_max)} {first.visited}, and their better episodes are no worse.",
+    )
+
+
+def _is_no_worse(other: Estimate, first: Estimate) -> bool:
+    """Whether an interval is not clearly below another; an end that is not known lies beyond all numbers."""
+    return not other.high < first.low
+
+
+def _nothing() -> Estimate:
+    return Estimate(0.0, 0.0, 0.0)
+
+
+def _steps(k: int) -> str:
+    return "one step" if k == 1 else f"up to {k} steps"
+
+
+def _percent(rate: Estimate) -> str:
+    return f"{100.0 * rate.value:.3g} % ({100.0 * rate.low:.2g}–{100.0 * rate.high:.2g})"
+
+
+def _shown(found: Estimate) -> str:
+    return f"{found.value:.4g} ({found.low:.4g} to {found.high:.4g})"

@@ -1,0 +1,230 @@
+"""``holdfast explore``: how long should actions be held here, by what random options find?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from holdfast.analysis.exploring import Exploration
+
+__all__ = ["add_parser"]
+
+STUDIES = ("auto", "chain", "visits")
+
+_DESCRIPTION = """\
+Recommend k_max, the longest that an agent may hold an action, before anything is
+trained. Where the environment has a transition table: Kemeny's constant and the
+entropy of random options, exactly. Elsewhere: where random options lead and what
+they meet, in episodes that are played. With --run: what one fixed frame skip is
+worth, estimated from the replay of a run.
+"""
+_EXAMPLES = """\
+examples:
+  holdfast explore MountainCar-v0
+  holdfast explore cliff --k-max 1,2,4,8,16 -o results/cliff
+  holdfast explore my_module:make_env --budget 100000 --json
+  holdfast explore MountainCar-v0 --fixed --axes position,velocity
+  holdfast explore --run runs/MountainCar-v0-perdqn-k16-s0
+
+The advice is about exploration. It says which holds lead further before anything
+is learnt, not which return an agent will reach in the end.
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "explore",
+        help="how long should actions be held here: a k_max, and the numbers behind it",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "environment",
+        metavar="ENV",
+        nargs="?",
+        help="a Gymnasium id, a short name (cliff), a map file, or module:callable",
+    )
+    parser.add_argument(
+        "--run",
+        dest="folder",
+        type=Path,
+        metavar="RUN",
+        help="instead of ENV: estimate fixed frame skips from the replay of this run",
+    )
+    parser.add_argument(
+        "--k-max",
+        metavar="K,K,...",
+        help="which to compare (default: 1,2,4,8,16,32,64; with --run all up to that of the run)",
+    )
+    parser.add_argument(
+        "--study",
+        choices=STUDIES,
+        default="auto",
+        help="chain: exact, needs a transition table; visits: play episodes; auto: chain where there is a table",
+    )
+    parser.add_argument(
+        "--budget", type=int, metavar="N", help="visits: steps to play for each k_max (default: 50000)"
+    )
+    parser.add_argument(
+        "--fixed", action="store_true", help="visits: also play options that are always k_max steps long"
+    )
+    parser.add_argument(
+        "--axes", metavar="I,J", help="visits: which two observations the maps show, by number from 0 or name"
+    )
+    parser.add_argument(
+        "--horizon", type=int, default=30, metavar="H", help="chain: steps of random options (default: 30)"
+    )
+    parser.add_argument(
+        "--holes",
+        choices=("wall", "restart", "free"),
+        help="chain: what the holes of a grid are (default: wall; restart where there is no map)",
+    )
+    parser.add_argument(
+        "--gamma", type=float, default=0.99, metavar="G", help="discount of exact frame skips (default: 0.99)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of everything drawn (default: 0)")
+    parser.add_argument(
+        "--env-kwargs",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="arguments of the environment",
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where pictures and numbers go (default: results/explore-NAME)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the numbers alone, as JSON, and write files only with -o"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Study, print, write."""
+    if (arguments.environment is None) == (arguments.folder is None):
+        raise ValueError("ENV or --run must be given, and not both")
+    return _from_run(arguments) if arguments.environment is None else _from_environment(arguments)
+
+
+def _from_environment(arguments: argparse.Namespace) -> int:
+    from holdfast.analysis.exploring import explore
+    from holdfast.cli.code import allow_code
+    from holdfast.cli.explore_text import as_text
+    from holdfast.cli.values import file_name, keyword_arguments
+    from holdfast.cli.waiting import Waiting
+    from holdfast.envs import make_env
+
+    k_values = _k_values(arguments.k_max or "1,2,4,8,16,32,64")
+    allow_code(arguments.environment)
+    name = file_name(arguments.environment)
+    out = arguments.out
+    if out is None and not arguments.json:
+        out = Path("results") / f"explore-{name}"
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"-o must name a folder, but {out} is a file")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        env = make_env(arguments.environment, **keyword_arguments("--env-kwargs", arguments.env_kwargs))
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        sys.stderr.write(f"holdfast explore: warning: {sentence}\n")
+    try:
+        with Waiting(sys.stderr, "exploring") as waiting:
+            found = explore(
+                env,
+                arguments.environment,
+                k_values,
+                study=arguments.study,
+                steps=arguments.budget,
+                fixed=arguments.fixed,
+                axes=arguments.axes,
+                horizon=arguments.horizon,
+                holes=arguments.holes,
+                gamma=arguments.gamma,
+                seed=arguments.seed,
+                progress=lambda progress: waiting.say(
+                    f"{100.0 * progress.fraction:3.0f}% · k_max {progress.setting.k_max}"
+                ),
+            )
+    finally:
+        env.close()
+    written = [] if out is None else _write(found, out)
+    if arguments.json:
+        sys.stdout.write(
+            json.dumps({**found.document(), "files": [str(path) for path in written]}, indent=2) + "\n"
+        )
+    else:
+        sys.stdout.write(as_text(found, written))
+    return 0
+
+
+def _from_run(arguments: argparse.Namespace) -> int:
+    from holdfast.analysis.fixed_skip import estimate_run_skips
+    from holdfast.cli.explore_text import estimates_text
+    from holdfast.cli.policies import listed_folder
+    from holdfast.cli.waiting import Waiting
+
+    run = listed_folder(arguments.folder)
+    k_values = None if arguments.k_max is None else _k_values(arguments.k_max)
+    with Waiting(sys.stderr, "fitting the values of every skip"):
+        estimates = estimate_run_skips(run, k_values, seed=arguments.seed)
+    document = {"run": str(run), "fixed_skips": [asdict(found) for found in estimates]}
+    written = [] if arguments.out is None else [_write_numbers(document, arguments.out)]
+    if arguments.json:
+        sys.stdout.write(json.dumps({**document, "files": [str(path) for path in written]}, indent=2) + "\n")
+    else:
+        sys.stdout.write(estimates_text(run.name, estimates, written))
+    return 0
+
+
+def _k_values(text: str) -> list[int]:
+    """The numbers of a list with commas."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and 0 < len(part) < 7 and int(part) >= 1 for part in parts):
+        raise ValueError(f"--k-max must be whole numbers of at least 1 with commas between, not {text!r}")
+    return [int(part) for part in parts]
+
+
+def _write(found: Exploration, out: Path) -> list[Path]:
+    from holdfast.draw import save_figure
+
+    figure = _figure(found)
+    written = [_write_numbers(found.document(), out)]
+    if figure is not None:
+        written.append(out / "explore.png")
+        save_figure(figure, written[-1])
+    return written
+
+
+def _write_numbers(document: dict[str, Any], out: Path) -> Path:
+    from holdfast.files import replace_file
+
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "explore.json"
+    with replace_file(path) as temporary:
+        temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    return path
+
+
+def _figure(found: Exploration) -> Figure | None:
+    from holdfast.analysis import draw_visitation
+    from holdfast.draw import draw_exploration_curves
+
+    if found.chain is not None:
+        return draw_exploration_curves({found.env_name: [found.chain]})
+    assert found.visits is not None
+    return draw_visitation(found.visits)

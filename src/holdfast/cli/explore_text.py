@@ -1,0 +1,155 @@
+"""What ``holdfast explore`` prints, within 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.analysis.exploring import Exploration
+    from holdfast.analysis.fixed_skip import ExactSkip, SkipEstimate
+    from holdfast.analysis.intervals import Estimate
+    from holdfast.analysis.results import VisitationStudy
+    from holdfast.mdp.exploration import ExplorationCurve
+
+__all__ = ["as_text", "estimates_text"]
+
+_COLUMNS = 79
+
+
+def as_text(found: Exploration, written: Sequence[Path]) -> str:
+    """The table, the advice, fixed skips where they are known, and what was written."""
+    parts = []
+    if found.chain is not None:
+        parts.append(_chain_table(found.env_name, found.chain, str(found.holes)))
+    if found.visits is not None:
+        parts.append(_visits_table(found.env_name, found.visits))
+    parts += [_wrapped(note) for note in found.notes]
+    parts.append(_wrapped(found.advice.sentence))
+    if found.skips is not None:
+        parts.append(_skips_table(found.skips, found.gamma))
+    if written:
+        parts.append("\n".join(f"wrote {path}" for path in written))
+    return "\n\n".join(parts) + "\n"
+
+
+def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequence[Path]) -> str:
+    """What a replay says about fixed skips."""
+    rows = [
+        (
+            str(found.k),
+            f"{found.tuples:,}",
+            _number(found.value),
+            _number(found.residual),
+            _number(found.index),
+        )
+        for found in estimates
+    ]
+    parts = [
+        f"{name}: every action held for the same k steps, estimated from its replay",
+        _table(("k", "samples", "value", "residual", "B_k"), rows),
+    ]
+    parts += [_wrapped(f"k = {found.k}: {found.note}.") for found in estimates if found.note is not None]
+    known = [found for found in estimates if found.index is not None]
+    if known:
+        best = max(known, key=lambda found: found.index if found.index is not None else 0.0)
+        parts.append(
+            _wrapped(
+                f"k = {best.k} has the largest B_k, the value less what the Bellman residual may hide. These are "
+                "estimates of fitted Q-iteration on what the run has seen: where the residual is large beside the "
+                "differences in value, they do not decide."
+            )
+        )
+    if written:
+        parts.append("\n".join(f"wrote {path}" for path in written))
+    return "\n\n".join(parts) + "\n"
+
+
+def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
+    how = "" if curve.is_exact else ", estimated"
+    normalised, errors = curve.normalised_kemeny, curve.normalised_error
+    rows = []
+    for index, k in enumerate(curve.k_max):
+        plus_minus = "" if curve.is_exact else f" ± {2.0 * errors[index]:.3f}"
+        rows.append(
+            (
+                str(k),
+                f"{curve.kemeny[index]:.5g}",
+                f"{normalised[index]:.3f}{plus_minus}",
+                f"{curve.row_entropy[index]:.3f}",
+                "← lowest" if index == curve.best else "",
+            )
+        )
+    heading = f"{name}: {curve.H} steps of random options as one step of a chain{how}; holes: {holes}"
+    return heading + "\n\n" + _table(("k_max", "Kemeny", "of k_max=1", "entropy", ""), rows)
+
+
+def _visits_table(name: str, study: VisitationStudy) -> str:
+    several = len({result.mode for result in study.results}) > 1
+    succeeds = study.results[0].success is not None
+    header = ["k_max", "episodes", *(["success"] if succeeds else []), "mean return", "upper tenth", "covered"]
+    rows = []
+    for result in study.results:
+        k = f"{result.k_max}" if not several else f"{'=' if result.mode == 'fixed' else '≤'} {result.k_max}"
+        rows.append(
+            (
+                k,
+                f"{result.episodes:,}",
+                *([_rate(result.success)] if result.success is not None else []),
+                _interval(result.mean_return),
+                f"{result.upper_return.value:.4g}",
+                f"{100.0 * result.coverage:.0f} %",
+            )
+        )
+    heading = f"{name}: random options, {study.budget.amount:,} {study.budget.unit} for each k_max"
+    return heading + "\n\n" + _table(tuple(header), rows)
+
+
+def _skips_table(skips: Sequence[ExactSkip], gamma: float) -> str:
+    rows = [(str(skip.k), _number(skip.value), _loss(skip), skip.note or "") for skip in skips]
+    heading = _wrapped(
+        f"If every action had to be held for the same k steps (a fixed frame skip; exact, discount {gamma:g}), "
+        "the best policy would be worth:"
+    )
+    return heading + "\n\n" + _table(("k", "V*_(k)(start)", "loss", ""), rows)
+
+
+def _loss(skip: ExactSkip) -> str:
+    if skip.loss is None or skip.value is None:
+        return "–"
+    return "0" if abs(skip.loss) <= 1e-9 * max(1.0, abs(skip.value)) else f"{skip.loss:.4g}"
+
+
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Columns to the right, the last one, without a header, to the left."""
+    lines = [header, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        (
+            "  "
+            + "  ".join(
+                cell.rjust(width) if title else cell
+                for cell, width, title in zip(line, widths, header, strict=True)
+            )
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _COLUMNS, break_long_words=False, break_on_hyphens=False))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _rate(rate: Estimate) -> str:
+    return f"{100.0 * rate.value:.3g} % ({100.0 * rate.low:.2g}–{100.0 * rate.high:.2g})"
+
+
+def _interval(found: Estimate) -> str:
+    half = (found.high - found.low) / 2.0
+    return f"{found.value:.4g}" if half != half else f"{found.value:.4g} ± {half:.2g}"

@@ -1,0 +1,155 @@
+"""The rule that turns what random options find into a longest hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from holdfast.analysis.advisor import Advice, advise_from_chain, advise_from_visits
+from holdfast.analysis.cells import Cells
+from holdfast.analysis.random_options import Budget, Setting
+from holdfast.analysis.results import Visitation, VisitationStudy
+from holdfast.mdp.exploration import ExplorationCurve, exploration_curves
+from holdfast.mdp.kernels import kernel_from
+from holdfast.runs.statistics import Estimate
+
+
+def around(value: float, half: float) -> Estimate:
+    return Estimate(value, value - half, value + half)
+
+
+def result(
+    k_max: int,
+    success: float | None = None,
+    mean: float = 0.0,
+    upper: float = 0.0,
+    visited: int = 10,
+    mode: str = "dynamic",
+) -> Visitation:
+    nothing = np.zeros(0)
+    return Visitation(
+        k_max=k_max,
+        mode=mode,
+        episodes=100,
+        steps=1000,
+        decisions=500,
+        returns=nothing,
+        lengths=nothing.astype(np.int64),
+        mean_return=around(mean, 1.0),
+        upper_return=around(upper, 1.0),
+        beats_typical=around(0.5, 0.1),
+        terminated=around(0.5, 0.1),
+        success=None if success is None else around(success, 0.05),
+        first_success=None,
+        counts=nothing.astype(np.int64),
+        visited=visited,
+        coverage=visited / 100,
+    )
+
+
+def advice(*results: Visitation) -> Advice:
+    study = VisitationStudy(
+        env_name="somewhere",
+        seed=0,
+        budget=Budget(1000, "steps"),
+        loop="python",
+        reference=Setting(results[0].k_max, results[0].mode),
+        usual_reward=None,
+        results=results,
+        cells=Cells("states", (), (), (), np.zeros((len(results), 1), dtype=np.int64)),
+        grid=None,
+        goal=None,
+        notes=(),
+    )
+    return advise_from_visits(study)
+
+
+def test_the_smallest_of_those_that_succeed_as_often_as_the_best() -> None:
+    found = advice(result(1, 0.0), result(8, 0.1), result(16, 0.35), result(32, 0.4), result(64, 0.2))
+    # 16 is within the interval of 32, 8 is not.
+    assert (found.k_max, found.basis) == (16, "success")
+    assert found.sentence.startswith("k_max = 16: random actions held for up to 16 steps succeed in 35 % (30–40)")
+    assert found.sentence.endswith("held for one step in 0 % (-5–5).")
+
+
+def test_success_goes_before_the_return() -> None:
+    found = advice(result(1, 0.0, mean=50.0), result(4, 0.5, mean=0.0))
+    assert (found.k_max, found.basis) == (4, "success")
+
+
+def test_where_success_does_not_tell_the_return_does() -> None:
+    found = advice(result(1, 0.50, mean=0.0), result(4, 0.52, mean=5.0), result(8, 0.55, mean=5.5))
+    assert (found.k_max, found.basis) == (4, "return")
+    assert "return 5 (4 to 6) on average, held for one step 0 (-1 to 1)" in found.sentence
+
+
+def test_where_the_return_does_not_tell_coverage_does_if_it_harms_nobody() -> None:
+    harmless = (result(1, visited=10), result(4, visited=39), result(8, visited=40))
+    found = advice(*harmless, result(16, upper=-3.0, visited=90))
+    # 39 is at least 95 % of 40; at 16 the better episodes are worse.
+    assert (found.k_max, found.basis) == (4, "coverage")
+    assert "visit 39 places, held for one step 10" in found.sentence
+
+
+def test_an_unknown_end_of_an_interval_counts_as_no_harm() -> None:
+    unknown = result(4, visited=40)
+    object.__setattr__(unknown, "upper_return", Estimate(-5.0, np.nan, np.nan))
+    assert advice(result(1), unknown).k_max == 4
+
+
+def test_where_holding_only_harms_nothing_speaks_for_it() -> None:
+    found = advice(result(1, mean=20.0, upper=30.0), result(8, mean=10.0, upper=15.0, visited=99))
+    assert (found.k_max, found.basis) == (1, "none")
+    assert "they return 10 (9 to 11) instead of 20 (19 to 21)" in found.sentence
+
+
+def test_the_order_in_which_they_were_given_does_not_matter() -> None:
+    one, four, eight = result(1, 0.0), result(4, 0.4), result(8, 0.4)
+    assert advice(eight, one, four) == advice(one, four, eight)
+    assert advice(one, four, eight).k_max == 4
+
+
+def test_one_alone_is_compared_with_nothing() -> None:
+    assert advice(result(8, 0.9)) == Advice(8, "none", "k_max = 8: there is nothing to compare it with.")
+
+
+def test_holds_of_one_length_are_not_what_is_advised_on() -> None:
+    with pytest.raises(ValueError, match="study must have results of the mode 'dynamic'"):
+        advice(result(1, mode="fixed"), result(4, mode="fixed"))
+
+
+def curve(kemeny: list[float], errors: float = 0.0) -> ExplorationCurve:
+    k_max = 2 ** np.arange(len(kemeny))
+    nothing = np.zeros(len(kemeny))
+    (known,) = exploration_curves(kernel_from(np.array([[1], [0]])), [1], H=[1])
+    return ExplorationCurve(
+        H=30,
+        k_max=k_max,
+        kemeny=np.array(kemeny),
+        kemeny_error=nothing + errors,
+        kemeny_of_one=known.kemeny_of_one._replace(value=kemeny[0], standard_error=errors),
+        row_entropy=nothing,
+        row_entropy_error=nothing,
+        stationary_entropy=nothing,
+    )
+
+
+def test_a_chain_speaks_for_its_lowest_constant() -> None:
+    found = advise_from_chain(curve([40.0, 38.0, 36.0, 37.0]))
+    assert (found.k_max, found.basis) == (4, "kemeny")
+    assert "0.900 of what it is with k_max = 1" in found.sentence
+
+
+def test_a_dip_of_less_than_half_a_percent_is_none() -> None:
+    found = advise_from_chain(curve([40.0, 39.9, 41.0]))
+    assert (found.k_max, found.basis) == (1, "none")
+    assert found.sentence.startswith("k_max = 1: none of 2, 4 lowers Kemeny's constant of 30 steps")
+
+
+def test_a_dip_within_the_error_of_an_estimate_is_none() -> None:
+    assert advise_from_chain(curve([40.0, 38.0], errors=0.1)).k_max == 2
+    assert advise_from_chain(curve([40.0, 38.0], errors=1.0)).k_max == 1
+
+
+def test_a_chain_of_one_k_max_has_nothing_to_lower_it() -> None:
+    assert "none was looked at that might lower" in advise_from_chain(curve([40.0])).sentence

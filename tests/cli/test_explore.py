@@ -1,0 +1,175 @@
+"""``holdfast explore``: what it prints, what it writes, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.cli import main
+
+OWN = '''
+import gymnasium
+
+
+class Far(gymnasium.Env):
+    """Ten steps to the right end the episode; continuous actions push by their sign."""
+
+    observation_space = gymnasium.spaces.Box(-20.0, 20.0, (2,))
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.time = 0.0, 0
+        return self._seen(), {}
+
+    def step(self, action):
+        self.place += 1.0 if action[0] > 0 else -1.0
+        self.time += 1
+        return self._seen(), -1.0, self.place >= 10, self.time >= 40, {}
+
+    def _seen(self):
+        import numpy as np
+
+        return np.array([self.place, self.time], dtype=np.float32)
+
+
+def make():
+    return Far()
+'''
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def numbers(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["explore", *arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return json.loads(captured.out)
+
+
+def test_a_grid_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "zigzag", "--k-max", "1,4,16", "-o", "out"]) == 0
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    assert lines[0] == "zigzag: 30 steps of random options as one step of a chain; holes: wall"
+    (lowest,) = [line for line in lines if "← lowest" in line]
+    assert lowest.split()[0] == "4"
+    assert lowest.split()[2] == "0.930"
+    assert "k_max = 4: there Kemeny's constant of 30 steps" in text
+    assert "If every action had to be held for the same k steps" in text
+    assert lines[-2:] == ["wrote out/explore.json", "wrote out/explore.png"]
+    assert all(len(line) <= 80 for line in lines)
+    assert (tmp_path / "out" / "explore.png").read_bytes().startswith(b"\x89PNG")
+    written = json.loads((tmp_path / "out" / "explore.json").read_text(encoding="utf-8"))
+    assert written["advice"]["k_max"] == 4
+    assert [skip["k"] for skip in written["fixed_skips"]["results"]] == [1, 4, 16]
+
+
+def test_episodes_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["MountainCar-v0", "--k-max", "1,32", "--budget", "40000", "--fixed", "-o", "out"]
+    assert main(["explore", *asked]) == 0
+    text = capsys.readouterr().out
+    assert "MountainCar-v0: random options, 40,000 steps for each k_max" in text
+    assert [line.split()[:2] for line in text.splitlines()[3:7]] == [
+        ["≤", "1"],
+        ["≤", "32"],
+        ["=", "1"],
+        ["=", "32"],
+    ]
+    assert "k_max = 32: random actions held for up to 32 steps succeed in" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert (tmp_path / "out" / "explore.png").exists()
+
+
+def test_json_is_the_numbers_alone_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = numbers(["cliff", "--k-max", "1,2"], capsys)
+    assert found["chain"]["k_max"] == [1, 2]
+    assert found["chain"]["normalised_kemeny"][0] == 1.0
+    assert found["files"] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_folder_files_go_to_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "holdfast/Cliff-v0", "--k-max", "1,2"]) == 0
+    assert "wrote results/explore-holdfast-Cliff-v0/explore.json" in capsys.readouterr().out
+    assert (tmp_path / "results" / "explore-holdfast-Cliff-v0" / "explore.png").exists()
+
+
+def test_an_environment_of_ones_own_with_continuous_actions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own_far_place.py").write_text(OWN, encoding="utf-8")
+    found = numbers(["own_far_place:make", "--k-max", "1,16", "--budget", "8000"], capsys)
+    assert found["visits"]["results"][1]["success"]["value"] > found["visits"]["results"][0]["success"]["value"]
+    assert found["advice"]["k_max"] == 16
+    assert found["advice"]["basis"] == "success"
+
+
+def test_the_same_seed_is_the_same_study(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["CartPole-v1", "--k-max", "1,4", "--budget", "500"]
+    assert numbers(asked, capsys) == numbers(asked, capsys)
+    assert numbers(asked, capsys) != numbers([*asked, "--seed", "1"], capsys)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "pole"
+    asked = ["train", "CartPole-v1", "--algo", "perdqn", "--k-max", "2", "--steps", "1500"]
+    assert main([*asked, "-o", str(folder), "--quiet", "--set", "learning_starts=200"]) == 0
+    return folder
+
+
+def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "--run", str(run)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("pole: every action held for the same k steps, estimated from its replay")
+    assert "has the largest B_k" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    found = numbers(["--run", str(run), "--k-max", "1,2"], capsys)
+    assert [skip["k"] for skip in found["fixed_skips"]] == [1, 2]
+    assert all(skip["tuples"] > 100 and skip["residual"] >= 0.0 for skip in found["fixed_skips"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "ENV or --run must be given, and not both"),
+        (["cliff", "--run", "there"], "ENV or --run must be given, and not both"),
+        (
+            ["cliff", "--k-max", "1,two"],
+            "--k-max must be whole numbers of at least 1 with commas between, not '1,two'",
+        ),
+        (["cliff", "--k-max", "0"], "--k-max must be whole numbers of at least 1 with commas between, not '0'"),
+        (["cliff", "--horizon", "0"], "horizon must be a whole number of at least 1, not 0"),
+        (["cliff", "--budget", "0"], "budget must be a whole number of at least 1, not 0"),
+        (["CartPole-v1", "--study", "chain"], "transition table"),
+        (["FrozenLake-v1", "--holes", "wall", "--study", "chain"], "holes must be 'restart'"),
+        (["no_such_module:make"], "importing no_such_module raised ModuleNotFoundError"),
+        (["CliffHanger-v0"], "CliffHanger"),
+        (["--run", "nowhere"], "nowhere"),
+        (["MountainCar-v0", "--axes", "position,height", "--budget", "10"], "axes"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.startswith("holdfast explore: ")
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_way_is_said_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "out").write_text("mine", encoding="utf-8")
+    assert main(["explore", "cliff", "-o", "out"]) == 2
+    assert capsys.readouterr().err == "holdfast explore: -o must name a folder, but out is a file\n"
+    assert (tmp_path / "out").read_text(encoding="utf-8") == "mine"
