@@ -97,7 +97,7 @@ def exploration_curves(
         k_max: Largest persistences.
         H: Numbers of steps.
         pi: π(a|s) as (S,A), or as (A,) if it is the same in every state; None for uniform.
-        method: ``"exact"``: by the matrix P_H; with S states that takes 16 S² bytes and time that grows with
+        method: ``"exact"``: by the matrix P_H; with S states that takes some 45 S² bytes and time that grows with
             S² · H · min(H,K) for the matrix and S³ for the constant. ``"estimate"``: by products with P_H, with a
             standard error. ``"auto"``: exact up to 1,000 states.
         seed: Of the estimates.

@@ -41,7 +41,7 @@ def kemeny_constant(P: Any, method: str = "eigenvalues") -> float:
     Args:
         P: The chain, (S,S).
         method: ``"eigenvalues"``, Σ_{i≥2} 1/(1 − λ_i) as in the paper; or ``"first_passage"``, Σ_j π_j m_ij, in
-            which the π_j cancel: it is the trace of A⁻¹ less 1. Some fifteen times faster with many states.
+            which the π_j cancel: it is the trace of A⁻¹ less 1. Several times faster with many states.
     """
     check_choice("method", method, ("eigenvalues", "first_passage"))
     chain = _irreducible(P)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs
 
 from holdfast.core.checks import check_integer
 from holdfast.mdp.chains import ChainOperator
@@ -138,6 +138,9 @@ def _slow_modes(chain: ChainOperator, number: int, random: np.random.Generator) 
     except ArpackNoConvergence as error:
         # Those that are found will do: the others are in a crowd, and fast.
         modes = error.eigenvectors
+    except ArpackError:
+        # A chain that forgets everything in one step has no modes.
+        return alone
     directions, sizes, _ = np.linalg.svd(np.hstack([constant, modes.real, modes.imag]), full_matrices=False)
     basis = directions[:, sizes > 1e-6 * sizes[0]]
     image = _regular(chain, basis)
