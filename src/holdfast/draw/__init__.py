@@ -1,6 +1,6 @@
 """Every picture, in one look. Drawing returns a matplotlib ``Figure``; ``save_figure`` writes it."""
 
-from holdfast.draw.cell_layout import CellLayout, draw_map
+from holdfast.draw.cell_layout import CellLayout, draw_map, draw_maps
 from holdfast.draw.curves import Curve, Panel, draw_curves
 from holdfast.draw.grid_policy import draw_policy
 from holdfast.draw.grid_values import draw_value_maps
@@ -22,6 +22,7 @@ __all__ = [
     "draw_hold_map",
     "draw_holds_over_training",
     "draw_map",
+    "draw_maps",
     "draw_option_values",
     "draw_policy",
     "draw_state_values",
