@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import time
 import traceback
@@ -216,7 +219,7 @@ def _check_address(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH).close()
     except OSError as error:
-        raise ValueError(_unreachable(address, error)) from error
+        raise ValueError(_unreachable(address, error.strerror or error)) from error
     # Somebody listens there. Whether it is Ray is tried out where it can be given up.
     attempt = [sys.executable, "-P", "-c", _ATTEMPT, address]
     try:
