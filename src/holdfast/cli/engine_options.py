@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.experiments.campaign import Standing
     from holdfast.experiments.engines.base import Engine
 
-__all__ = ["add_engine_options", "closing_lines", "exit_code", "make_engine"]
-
-_MOST_FAILURES = 5
+__all__ = ["add_engine_options", "make_engine"]
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
@@ -76,31 +72,3 @@ def make_engine(arguments: argparse.Namespace) -> Engine:
 
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
-    """What is said when the jobs are over."""
-    from holdfast.runs.progress import duration
-
-    new = standing.done - standing.before
-    if standing.total == standing.before:
-        lines = [f"{name}: all {standing.total} jobs were done already, in {folder}"]
-    else:
-        told = f"{name}: {standing.done} of {standing.total} jobs done"
-        if standing.before:
-            told += f", {new} of them now"
-        if standing.failures:
-            told += f", {len(standing.failures)} failed"
-        lines = [f"{told}, in {duration(standing.seconds)}, into {folder}"]
-    for failure in standing.failures[:_MOST_FAILURES]:
-        lines += [f"  failed: {failure.job.title}", f"    {failure.problem}"]
-        if failure.log.exists():
-            lines.append(f"    {failure.log}")
-    if len(standing.failures) > _MOST_FAILURES:
-        lines.append(f"  and {len(standing.failures) - _MOST_FAILURES} more: manifest.json lists them")
-    return lines
-
-
-def exit_code(standing: Standing) -> int:
-    """0 if all jobs are done."""
-    return 0 if standing.done == standing.total else 1

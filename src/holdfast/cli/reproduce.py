@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.engine_options import add_engine_options, closing_lines, exit_code, make_engine
+from holdfast.cli.campaigns import picture_name, run_and_show
+from holdfast.cli.engine_options import add_engine_options, make_engine
 
 if TYPE_CHECKING:
     from holdfast.experiments.campaign import Standing
-    from holdfast.experiments.engines.base import Engine
     from holdfast.experiments.spec import Experiment
-    from holdfast.runs.stopping import StopRequest
 
 __all__ = ["add_parser"]
 
@@ -68,7 +67,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run, draw, print; 1 if a job failed."""
-    from holdfast.cli.code import allow_code
+    from holdfast.cli.code import allow_code, code_folder
     from holdfast.experiments.campaign import check_folder
     from holdfast.experiments.figures import LABELS, find_experiment, is_code
     from holdfast.runs.stopping import stop_on_signals
@@ -90,81 +89,21 @@ def run(arguments: argparse.Namespace) -> int:
     standings: dict[str, Standing] = {}
     with stop_on_signals() as stop, make_engine(arguments) as engine:
         for experiment, folder in zip(experiments, folders, strict=True):
-            standing = _run_one(experiment, folder, engine, arguments, standings, stop)
-            if standing.is_stopped:
-                return stop.exit_code
-            code = max(code, exit_code(standing))
+            jobs = experiment.jobs(arguments.scale)
+            found = run_and_show(
+                experiment, jobs, folder, engine, arguments, stop, standings, code_folder(arguments.label)
+            )
+            if stop:
+                return found
+            code = max(code, found)
     return code
 
 
 def _folder(experiment: Experiment, arguments: argparse.Namespace) -> Path:
-    name = f"{_file_name(experiment)}-{arguments.scale}"
+    name = f"{picture_name(experiment)}-{arguments.scale}"
     if arguments.out is None:
         return Path("results", "reproduce", name)
     return arguments.out / name if arguments.label == "all" else Path(arguments.out)
-
-
-def _file_name(experiment: Experiment) -> str:
-    from holdfast.runs.config import file_name
-
-    return file_name(experiment.name)
-
-
-def _run_one(
-    experiment: Experiment,
-    folder: Path,
-    engine: Engine,
-    arguments: argparse.Namespace,
-    standings: dict[str, Standing],
-    stop: StopRequest,
-) -> Standing:
-    from holdfast.cli.code import code_folder
-    from holdfast.experiments.board import Board
-    from holdfast.experiments.campaign import run_campaign
-    from holdfast.experiments.store import read_campaign
-    from holdfast.experiments.tables import write_csv
-
-    board = Board(sys.stderr)
-
-    def told(standing: Standing) -> None:
-        standings[experiment.name] = standing
-        board.show(standings)
-
-    stop.is_obeyed_later = True
-    try:
-        standing = run_campaign(
-            experiment,
-            experiment.jobs(arguments.scale),
-            folder,
-            engine,
-            scale=arguments.scale,
-            resume=arguments.resume,
-            code=code_folder(arguments.label),
-            stop=stop,
-            told=told,
-        )
-    finally:
-        stop.is_obeyed_later = False
-    standings[experiment.name] = standing
-    board.show(standings, is_last=True)
-    sys.stdout.write("\n".join(closing_lines(experiment.label, standing, folder)) + "\n")
-    if standing.is_stopped:
-        sys.stderr.write("holdfast reproduce: stopped; the same command with --resume goes on from there\n")
-    elif standing.done:
-        _, rows = read_campaign(folder, experiment)
-        _show(experiment, rows, folder / f"{_file_name(experiment)}.png")
-        if arguments.csv is not None:
-            sys.stdout.write(f"wrote {write_csv(rows, arguments.csv)}\n")
-    sys.stdout.flush()
-    return standing
-
-
-def _show(experiment: Experiment, rows: Any, picture: Path) -> None:
-    from holdfast.draw import save_figure
-
-    sys.stdout.write(f"\n{experiment.title}\n\n")
-    sys.stdout.write("\n".join(experiment.summary(rows)) + "\n\n")
-    sys.stdout.write(f"wrote {save_figure(experiment.draw(rows), picture)}\n")
 
 
 def _list(out: Path | None) -> str:
@@ -180,7 +119,7 @@ def _list(out: Path | None) -> str:
         cells = []
         for scale in SCALES:
             total = len(experiment.jobs(scale))
-            done = len(Store(top / f"{_file_name(experiment)}-{scale}").stored())
+            done = len(Store(top / f"{picture_name(experiment)}-{scale}").stored())
             cells.append(f"{done} of {total}" if done else str(total))
         lines.append(f"{experiment.name:<20}" + "".join(f"{cell:>11}" for cell in cells))
         lines.append(f"    {experiment.title}")

@@ -30,10 +30,10 @@ class Board:
         self._height = 0
         self._not_before = 0.0
 
-    def show(self, standings: Mapping[str, Standing], is_last: bool = False) -> None:
+    def show(self, standings: Mapping[str, Standing]) -> None:
         """Draw the table anew, over the one before."""
         now = time.monotonic()
-        if not self._is_shown or (now < self._not_before and not is_last):
+        if not self._is_shown or now < self._not_before:
             return
         self._not_before = now + _EVERY
         size = shutil.get_terminal_size()
@@ -41,7 +41,13 @@ class Board:
         up = f"\x1b[{self._height}A" if self._height else ""
         self._stream.write(f"\r{up}\x1b[J" + "\n".join(lines) + "\n")
         self._stream.flush()
-        self._height = 0 if is_last else len(lines)
+        self._height = len(lines)
+
+    def close(self, standings: Mapping[str, Standing]) -> None:
+        """Draw the table a last time, and leave it there."""
+        self._not_before = 0.0
+        self.show(standings)
+        self._height = 0
 
 
 def board_lines(standings: Mapping[str, Standing], columns: int, height: int) -> list[str]:
