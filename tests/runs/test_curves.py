@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from holdfast.files import read_rows
-from holdfast.runs.curves import _rolling_mean, learning_curves
+from holdfast.runs.curves import learning_curves, rolling_mean
 from holdfast.runs.statistics import mean_interval
 from tests.runs.small_runs import NETWORK, TABLE, trained
 
@@ -26,7 +26,7 @@ def test_intervals_by_hand() -> None:
 
 
 def test_rolling_means_by_hand() -> None:
-    assert _rolling_mean(np.array([1.0, 3.0, 5.0, 7.0]), 2).tolist() == [1.0, 2.0, 4.0, 6.0]
+    assert rolling_mean(np.array([1.0, 3.0, 5.0, 7.0]), 2).tolist() == [1.0, 2.0, 4.0, 6.0]
 
 
 def test_runs_of_one_setting_are_one_curve(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``holdfast plot``: curves of runs, with intervals over seeds."""
+"""``holdfast plot``: curves of runs, with intervals over seeds, and figures of stored rows."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ _DESCRIPTION = """\
 Draw the curves of runs. Runs that differ in nothing but their seed become one
 curve: the mean, with Student's 95 % interval. One panel per environment.
 With --show holds, how long one run's greedy actions are held as it learns.
+fig:LABEL draws a figure of the paper from the rows that `holdfast reproduce`
+has stored, and computes nothing; fig:LABEL DIR from those in another folder.
 """
 _EXAMPLES = """\
 examples:
   holdfast plot runs/cliff-perq-k8-s*
   holdfast plot runs --show decisions -o decisions.pdf
+  holdfast plot fig:sync -o sync.pdf
 """
 
 
@@ -33,7 +36,11 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "runs", metavar="RUN", nargs="+", type=Path, help="folders of runs, or folders that hold such"
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        type=Path,
+        help="folders of runs, or folders that hold such; or fig:LABEL, and perhaps the folder of its rows",
     )
     parser.add_argument(
         "--show",
@@ -52,9 +59,8 @@ def add_parser(verbs: Any) -> None:
         "-o",
         "--out",
         type=Path,
-        default=Path("curves.png"),
         metavar="FILE",
-        help="the picture, .png, .pdf or .svg (default: curves.png)",
+        help="the picture, .png, .pdf or .svg (default: curves.png, or LABEL.png)",
     )
     parser.set_defaults(run=run)
 
@@ -67,6 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.runs.curves import QUANTITIES, learning_curves
     from holdfast.runs.directory import RunFolder, find_runs
 
+    if str(arguments.runs[0]).lower().startswith("fig:"):
+        return _draw_figure(arguments)
+    arguments.out = arguments.out or Path("curves.png")
     window = check_integer("--window", arguments.window)
     if arguments.show == "holds":
         return _draw_holds(arguments)
@@ -108,6 +117,34 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
     steps, shares, title = holds_over_training(arguments.runs[0])
     figure = draw_holds_over_training(steps, shares, title)
     sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
+    return 0
+
+
+def _draw_figure(arguments: argparse.Namespace) -> int:
+    """A figure of the paper, from stored rows alone."""
+    from holdfast.cli.campaigns import picture_name, show
+    from holdfast.experiments.figures import find_experiment
+    from holdfast.experiments.spec import SCALES
+    from holdfast.experiments.store import Store, read_campaign
+
+    experiment = find_experiment(str(arguments.runs[0]))
+    if len(arguments.runs) > 2:
+        raise ValueError(f"{experiment.label} must be given with one folder of rows at most")
+    if (arguments.show, arguments.over, arguments.window) != ("return", "steps", 20):
+        raise ValueError(f"--show, --over and --window must not be given with {experiment.label}")
+    name = picture_name(experiment)
+    # The largest scale of which there is something.
+    usual = [Path("results", "reproduce", f"{name}-{scale}") for scale in reversed(SCALES)]
+    found = [folder for folder in arguments.runs[1:] or usual if Store(folder).stored()]
+    if not found:
+        where = str(arguments.runs[1]) if len(arguments.runs) == 2 else "results/reproduce"
+        raise ValueError(
+            f"{experiment.label} has no stored rows yet in {where}: run holdfast reproduce {experiment.name}"
+        )
+    manifest, rows = read_campaign(found[0], experiment)
+    done = len(Store(found[0]).stored())
+    sys.stdout.write(f"{manifest.what}: rows of {done} of {len(manifest.jobs)} jobs in {found[0]}\n")
+    show(experiment, rows, arguments.out or Path(f"{name}.png"))
     return 0
 
 

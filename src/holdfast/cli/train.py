@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from holdfast.runs.training import Outcome
 
-__all__ = ["add_parser"]
+__all__ = ["add_parser", "whole_number"]
 
 _DESCRIPTION = """\
 Train an agent. Everything goes into the run's folder: config.json, metrics.csv
@@ -128,12 +128,12 @@ def add_parser(verbs: Any) -> None:
         "or module:callable, a function of yours that returns an environment",
     )
     parser.add_argument("--algo", metavar="NAME", help=_algorithms())
-    parser.add_argument("--k-max", type=_whole, metavar="K", help="largest persistence (default: 8)")
+    parser.add_argument("--k-max", type=whole_number, metavar="K", help="largest persistence (default: 8)")
     parser.add_argument(
-        "--steps", type=_whole, metavar="N", help="steps to train (default with a network: 100000)"
+        "--steps", type=whole_number, metavar="N", help="steps to train (default with a network: 100000)"
     )
     parser.add_argument(
-        "--episodes", type=_whole, metavar="N", help="episodes to train (default with a table: 600)"
+        "--episodes", type=whole_number, metavar="N", help="episodes to train (default with a table: 600)"
     )
     parser.add_argument("--seed", type=int, metavar="S", help="root of all random numbers (default: 0)")
     parser.add_argument(
@@ -167,7 +167,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument(
         "--eval-every",
-        type=_whole,
+        type=whole_number,
         metavar="N",
         help="steps (with a table: episodes) between evaluations; 0 for none (default: a twentieth of the run)",
     )
@@ -201,7 +201,7 @@ def _algorithms() -> str:
     return f"with a network {deep}; with a table {tabular} (default: {DEFAULT_ALGORITHM})"
 
 
-def _whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """A whole number, also as 1e6 or 100_000."""
     try:
         return int(text)
@@ -212,7 +212,7 @@ def _whole(text: str) -> int:
         return int(number)
 
 
-_whole.__name__ = "whole number"  # what argparse calls it
+whole_number.__name__ = "whole number"  # what argparse calls it
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["file_name", "keyword_arguments", "printable"]
+__all__ = ["file_name", "keyword_arguments", "literal", "printable"]
 
 
 def keyword_arguments(option: str, pairs: Sequence[str]) -> dict[str, Any]:
@@ -23,11 +23,12 @@ def keyword_arguments(option: str, pairs: Sequence[str]) -> dict[str, Any]:
             raise ValueError(f"{option} must be pairs NAME=VALUE, not {pair!r}")
         if name in found:
             raise ValueError(f"{option} must name {name!r} once")
-        found[name] = _literal(text)
+        found[name] = literal(text)
     return found
 
 
-def _literal(text: str) -> Any:
+def literal(text: str) -> Any:
+    """The Python literal that a text is, or else the text itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

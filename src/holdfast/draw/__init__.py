@@ -1,7 +1,7 @@
 """Every picture, in one look. Drawing returns a matplotlib ``Figure``; ``save_figure`` writes it."""
 
-from holdfast.draw.cell_layout import CellLayout, draw_map
-from holdfast.draw.curves import Curve, Panel, draw_curves
+from holdfast.draw.cell_layout import CellLayout, draw_map, draw_maps
+from holdfast.draw.curves import Curve, Panel, draw_curve_rows, draw_curves
 from holdfast.draw.exploration_curves import HorizonCurve, draw_exploration_curves
 from holdfast.draw.grid_policy import draw_policy
 from holdfast.draw.grid_values import draw_value_maps
@@ -23,12 +23,14 @@ __all__ = [
     "Panel",
     "algorithm_color",
     "draw_aggregates",
+    "draw_curve_rows",
     "draw_curves",
     "draw_exploration_curves",
     "draw_hold_histogram",
     "draw_hold_map",
     "draw_holds_over_training",
     "draw_map",
+    "draw_maps",
     "draw_option_values",
     "draw_policy",
     "draw_profiles",

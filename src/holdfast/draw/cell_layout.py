@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from holdfast.core.checks import check_integer
 from holdfast.draw.style import CELL_COLORS, INK, LARGEST_CELL, PAGE_SIDE, look
 
-__all__ = ["CellLayout", "draw_map", "letter_cells", "paint_ends", "rule_cells"]
+__all__ = ["CellLayout", "draw_map", "draw_maps", "letter_cells", "paint_ends", "rule_cells"]
 
 _MOST_RULED = 40
 """Rows or columns up to which the cells are ruled and lettered."""
@@ -73,23 +74,41 @@ def draw_map(layout: CellLayout, title: str | None = None) -> Figure:
         layout: The map.
         title: Written above it.
     """
-    rows, columns = layout.shape
-    cell = min(LARGEST_CELL, PAGE_SIDE / columns, PAGE_SIDE / rows)
+    return draw_maps([layout], [title or ""])
+
+
+def draw_maps(layouts: Sequence[CellLayout], titles: Sequence[str]) -> Figure:
+    """Bare maps, one beside the other, with cells of one size.
+
+    Args:
+        layouts: The maps, at least one.
+        titles: Written above each.
+    """
+    if not layouts or len(titles) != len(layouts):
+        raise ValueError(f"titles must be as many as layouts, at least one, not {len(titles)}")
+    rows = max(layout.shape[0] for layout in layouts)
+    columns = [layout.shape[1] for layout in layouts]
+    cell = min(LARGEST_CELL, PAGE_SIDE / sum(columns), PAGE_SIDE / rows)
     with look():
-        figure = Figure(figsize=(max(columns * cell, 1.6) + 0.2, rows * cell + 0.5), layout="compressed")
-        axes = figure.add_subplot()
-        ground = np.full((rows, columns, 4), to_rgba(CELL_COLORS["free"]))
-        if layout.start_cell is not None:
-            ground[layout.start_cell] = to_rgba(CELL_COLORS["start"])
-        axes.imshow(ground, interpolation="nearest")
-        paint_ends(axes, layout)
-        rule_cells(axes, layout, color="#cdcfcc")
-        letter_cells(axes, layout, cell)
-        if layout.start_cell is not None:
-            _letter(axes, layout, layout.start_cell, "S", INK, cell)
-        if title:
+        width = sum(max(number * cell, 1.6) + 0.2 for number in columns)
+        figure = Figure(figsize=(width, rows * cell + 0.5), layout="compressed")
+        panels = figure.subplots(1, len(layouts), squeeze=False, width_ratios=columns)[0]
+        for axes, layout, title in zip(panels, layouts, titles, strict=True):
+            _paint_map(axes, layout, cell)
             axes.set_title(title)
     return figure
+
+
+def _paint_map(axes: Axes, layout: CellLayout, cell: float) -> None:
+    ground = np.full((*layout.shape, 4), to_rgba(CELL_COLORS["free"]))
+    if layout.start_cell is not None:
+        ground[layout.start_cell] = to_rgba(CELL_COLORS["start"])
+    axes.imshow(ground, interpolation="nearest")
+    paint_ends(axes, layout)
+    rule_cells(axes, layout, color="#cdcfcc")
+    letter_cells(axes, layout, cell)
+    if layout.start_cell is not None:
+        _letter(axes, layout, layout.start_cell, "S", INK, cell)
 
 
 def paint_ends(axes: Axes, layout: CellLayout) -> None:

@@ -19,7 +19,14 @@ from holdfast.runs.directory import RunFolder
 from holdfast.runs.session import EVALUATION_COLUMNS, HOLD_COLUMNS, METRIC_COLUMNS
 from holdfast.runs.statistics import mean_interval
 
-__all__ = ["QUANTITIES", "NothingToShowError", "holds_over_training", "learning_curves"]
+__all__ = [
+    "QUANTITIES",
+    "NothingToShowError",
+    "holds_over_training",
+    "learning_curves",
+    "mean_curve",
+    "rolling_mean",
+]
 
 Floats = NDArray[np.float64]
 Run = tuple[RunConfig, Floats, Floats]
@@ -145,10 +152,10 @@ def _trace(folder: RunFolder, quantity: Quantity, over: str, window: int) -> tup
     if len(rows[over]) == 0:
         raise NothingToShowError(f"{path} has nothing to show yet")
     values = quantity.of(rows)
-    return rows[over], values if quantity.of_evaluations else _rolling_mean(values, window)
+    return rows[over], values if quantity.of_evaluations else rolling_mean(values, window)
 
 
-def _rolling_mean(values: Floats, window: int) -> Floats:
+def rolling_mean(values: Floats, window: int) -> Floats:
     """The mean of the last ``window`` values, or of as many as there are."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
     ends = np.arange(1, len(values) + 1)
@@ -162,16 +169,11 @@ def _curves(settings: list[list[Run]], of_evaluations: bool) -> list[Curve]:
     labels = _labels([runs[0][0] for runs in settings])
     for label, runs in zip(labels, settings, strict=True):
         config = runs[0][0]
-        first, last = max(x[0] for _, x, _ in runs), min(x[-1] for _, x, _ in runs)
-        grid = np.linspace(first, max(first, last), _POINTS) if last > first else np.array([first])
+        last = min(x[-1] for _, x, _ in runs)
         common = runs[0][1][runs[0][1] <= last]
         # Evaluations that all runs have at the same steps are shown as they are.
         is_marked = of_evaluations and all(np.array_equal(x[x <= last], common) for _, x, _ in runs)
-        if is_marked:
-            grid = common
-        # What was known at each point: the last value before it.
-        values = np.array([y[np.maximum(np.searchsorted(x, grid, side="right") - 1, 0)] for _, x, y in runs])
-        mean, low, high = mean_interval(values)
+        grid, mean, low, high = mean_curve([run[1:] for run in runs], common if is_marked else None)
         color = algorithm_color(config.algo)
         dash = dashes.setdefault(color, -1) + 1
         dashes[color] = dash
@@ -190,6 +192,26 @@ def _curves(settings: list[list[Run]], of_evaluations: bool) -> list[Curve]:
             )
         )
     return found
+
+
+def mean_curve(
+    traces: Sequence[tuple[Floats, Floats]], at: Floats | None = None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Mean of several runs as far as all of them go, and its interval.
+
+    Args:
+        traces: Where each run had values, in rising order, and these.
+        at: Where the mean is taken; None for points at even distances.
+
+    Returns:
+        Where, the mean, and the ends of its interval, each (n,).
+    """
+    if at is None:
+        first, last = max(x[0] for x, _ in traces), min(x[-1] for x, _ in traces)
+        at = np.linspace(first, last, _POINTS) if last > first else np.array([first])
+    # What was known at each point: the last value before it.
+    values = np.array([y[np.maximum(np.searchsorted(x, at, side="right") - 1, 0)] for x, y in traces])
+    return at, *mean_interval(values)
 
 
 def _labels(configs: list[RunConfig]) -> list[str]:

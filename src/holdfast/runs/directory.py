@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import stat
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,8 +11,12 @@ from typing import Any
 
 from holdfast.core.saved import take, take_integer, take_mapping
 from holdfast.files import (
+    LOCK,
+    FolderInUseError,
     find_folder,
     flush,
+    folder_in_use,
+    locked_folder,
     read_document,
     read_last_rows,
     read_state,
@@ -35,14 +35,12 @@ FORMAT = 1
 
 _CONFIG = "config.json"
 _CHECKPOINT = "checkpoint"
-_LOCK = ".lock"
 _PLACES: Mapping[str, tuple[str, ...]] = {"tensors.safetensors": (), "replay.safetensors": ("agent", "replay")}
 _RECENT = 20
-_TRIES = 5
 
 
-class RunInUseError(ValueError):
-    """Another process is training the run."""
+RunInUseError = FolderInUseError
+"""Another process is training the run."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class RunFolder:
 
     def remove_lock(self) -> None:
         """Remove the lock's file; only for who holds it."""
-        (self.path / _LOCK).unlink(missing_ok=True)
+        (self.path / LOCK).unlink(missing_ok=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -126,33 +124,8 @@ class RunFolder:
         Raises:
             RunInUseError: Another process is.
         """
-        handle = _open_lock(self.path / _LOCK, os.O_RDWR | os.O_CREAT)
-        try:
-            try:
-                _lock(handle)
-            except BlockingIOError:
-                owner = os.pread(handle, 20, 0).decode("ascii", errors="replace").strip()
-                who = f"process {owner}" if owner.isdigit() else "another process"
-                raise RunInUseError(f"{self.path} is in use by {who}") from None
-            if not _is_same(handle, self.path / _LOCK):
-                raise RunInUseError(f"{self.path} was removed by another process")
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, str(os.getpid()).encode(), 0)
+        with locked_folder(self.path):
             yield
-        finally:
-            os.close(handle)
-
-    def _is_in_use(self) -> bool:
-        if not os.path.lexists(self.path / _LOCK):
-            return False
-        handle = _open_lock(self.path / _LOCK, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(handle)
-        return False
 
     def write_config(self, config: RunConfig) -> None:
         """Write down what the run is."""
@@ -201,7 +174,7 @@ class RunFolder:
         config = None
         try:
             config = self.read_config()
-            in_use = self._is_in_use()
+            in_use = folder_in_use(self.path)
             steps, episodes, last_return = self._progress()
             finished = False
             folder = find_folder(self._checkpoint)
@@ -226,39 +199,6 @@ class RunFolder:
         return int(rows["step"][-1]), int(rows["episode"][-1]), sum(recent) / len(recent)
 
 
-def _open_lock(path: Path, flags: int) -> int:
-    """Open the file that locks a run; it must be one, or there is nothing to open."""
-    try:
-        handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):
-            raise ValueError(f"{path} is damaged: it must be a plain file") from None
-        raise
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise ValueError(f"{path} is damaged: it must be a plain file")
-    return handle
-
-
-def _lock(handle: int) -> None:
-    """Take the lock; somebody who only looks whether it is taken has it for a moment."""
-    for _ in range(_TRIES):
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.02)
-    return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _is_same(handle: int, path: Path) -> bool:
-    """Whether the open file is still the one under its name."""
-    try:
-        found, named = os.fstat(handle), os.stat(path)  # noqa: PTH116 - beside fstat
-    except FileNotFoundError:
-        return False
-    return (found.st_dev, found.st_ino) == (named.st_dev, named.st_ino)
-
-
 def _checked(state: dict[str, Any], folder: Path) -> dict[str, Any]:
     found = take_integer(state, "format")
     if found != FORMAT:
@@ -277,7 +217,7 @@ def find_runs(folder: str | os.PathLike[str]) -> list[RunStatus]:
         raise ValueError(f"DIR must be a folder with runs, and there is no folder {str(top)!r}")
     found = []
     for place, inner, files in os.walk(top):
-        if _CONFIG in files and ({"metrics.csv", _LOCK} & set(files) or _CHECKPOINT in inner):
+        if _CONFIG in files and ({"metrics.csv", LOCK} & set(files) or _CHECKPOINT in inner):
             found.append(Path(place))
             inner.clear()
         inner[:] = [name for name in inner if not name.startswith(".")]

@@ -1,0 +1,126 @@
+"""``holdfast reproduce``: the figures of the paper by name, at three scales."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.campaigns import picture_name, run_and_show
+from holdfast.cli.engine_options import add_engine_options, make_engine
+
+if TYPE_CHECKING:
+    from holdfast.experiments.campaign import Standing
+    from holdfast.experiments.spec import Experiment
+
+__all__ = ["add_parser"]
+
+_DESCRIPTION = """\
+Reproduce a figure of the paper: run its jobs, store their rows, draw it and
+print its numbers. A job is one setting with one seed (or a block of seeds); it
+runs in a process of its own, and its rows are stored once. A campaign that was
+stopped or killed goes on with --resume; what failed is then tried again.
+"""
+_EXAMPLES = """\
+examples:
+  holdfast reproduce list
+  holdfast reproduce sync --scale laptop --jobs 2
+  holdfast reproduce sync --scale paper --csv sync.csv
+  holdfast reproduce all --scale smoke --resume
+  holdfast reproduce my_experiments:LADDER --engine ray --address head:6379
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb to the command line."""
+    parser = verbs.add_parser(
+        "reproduce",
+        help="reproduce figures of the paper, at three scales, here or on a cluster",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "label",
+        metavar="LABEL",
+        help="a figure, all of them, list to see which there are, or module:attribute, an Experiment of yours",
+    )
+    parser.add_argument(
+        "--scale",
+        choices=("smoke", "laptop", "paper"),
+        default="smoke",
+        help="how much is computed: seconds to see that it works, minutes to an hour on two cores, or the paper's "
+        "own numbers (default: smoke)",
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="the campaign's folder; with all, where the folders go (default: results/reproduce/LABEL-SCALE)",
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all rows into one .csv file")
+    add_engine_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run, draw, print; 1 if a job failed."""
+    from holdfast.cli.code import allow_code, code_folder
+    from holdfast.experiments.campaign import check_folder
+    from holdfast.experiments.figures import LABELS, find_experiment, is_code
+    from holdfast.runs.stopping import stop_on_signals
+
+    if arguments.label == "list":
+        sys.stdout.write(_list(arguments.out))
+        return 0
+    if arguments.label == "all" and arguments.csv is not None:
+        raise ValueError("--csv must be given with one label, not with all")
+    if is_code(arguments.label):
+        allow_code(arguments.label)
+    names = list(LABELS) if arguments.label == "all" else [arguments.label]
+    experiments = [find_experiment(name) for name in names]
+    folders = [_folder(experiment, arguments) for experiment in experiments]
+    # All of them are looked at before the first is begun.
+    for experiment, folder in zip(experiments, folders, strict=True):
+        check_folder(experiment, experiment.jobs(arguments.scale), folder, arguments.resume)
+    code = 0
+    standings: dict[str, Standing] = {}
+    with stop_on_signals() as stop, make_engine(arguments) as engine:
+        for experiment, folder in zip(experiments, folders, strict=True):
+            jobs = experiment.jobs(arguments.scale)
+            found = run_and_show(
+                experiment, jobs, folder, engine, arguments, stop, standings, code_folder(arguments.label)
+            )
+            if stop:
+                return found
+            code = max(code, found)
+    return code
+
+
+def _folder(experiment: Experiment, arguments: argparse.Namespace) -> Path:
+    name = f"{picture_name(experiment)}-{arguments.scale}"
+    if arguments.out is None:
+        return Path("results", "reproduce", name)
+    return arguments.out / name if arguments.label == "all" else Path(arguments.out)
+
+
+def _list(out: Path | None) -> str:
+    """Labels, what they show, how many jobs they have, and how many of these are done."""
+    from holdfast.experiments.figures import LABELS, find_experiment
+    from holdfast.experiments.spec import SCALES
+    from holdfast.experiments.store import Store
+
+    top = Path("results", "reproduce") if out is None else out
+    lines = [f"{'LABEL':<20}" + "".join(f"{scale:>11}" for scale in SCALES) + "   jobs, or done of jobs"]
+    for label in LABELS:
+        experiment = find_experiment(label)
+        cells = []
+        for scale in SCALES:
+            total = len(experiment.jobs(scale))
+            done = len(Store(top / f"{picture_name(experiment)}-{scale}").stored())
+            cells.append(f"{done} of {total}" if done else str(total))
+        lines.append(f"{experiment.name:<20}" + "".join(f"{cell:>11}" for cell in cells))
+        lines.append(f"    {experiment.title}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,151 @@
+"""``holdfast sweep``: an algorithm with every setting of a grid, several seeds each."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from holdfast.cli.engine_options import add_engine_options, make_engine
+
+__all__ = ["add_parser"]
+
+_DESCRIPTION = """\
+Train an algorithm with every setting of a grid, with several seeds each, and
+compare: a table of the last returns with 95 % intervals over the seeds, and the
+learning curves. Each training is a job with a run folder of its own in
+DIR/runs; a sweep that was stopped or killed goes on with --resume.
+"""
+_EXAMPLES = """\
+examples:
+  holdfast sweep --algo perdqn --env MountainCar-v0 --grid k_max=1,2,4,8 \\
+      --seeds 5 --steps 150000
+  holdfast sweep --algo perq --env cliff --grid k_max=2,8 --grid alpha=.1,.5 \\
+      --seeds 3 --episodes 300
+  holdfast sweep --env cliff --grid algo=perq,msa-q,temporl-q --set k_max=8
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the verb to the command line."""
+    from holdfast.cli.train import whole_number
+
+    parser = verbs.add_parser(
+        "sweep",
+        help="train with every setting of a grid, here or on a cluster, and compare",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--algo", metavar="NAME", help="the algorithm, as in train (default: perdqn)")
+    parser.add_argument("--env", metavar="ENV", required=True, help="the environment, as in train")
+    parser.add_argument(
+        "--grid",
+        action="append",
+        required=True,
+        metavar="NAME=V1,V2,...",
+        help="values of an argument of the algorithm, or of algo; given several times, every combination is tried",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=3,
+        metavar="N",
+        help="each setting is trained with N seeds, 0 to N-1 (default: 3)",
+    )
+    parser.add_argument("--steps", type=whole_number, metavar="N", help="steps to train, as in train")
+    parser.add_argument("--episodes", type=whole_number, metavar="N", help="episodes to train, as in train")
+    parser.add_argument(
+        "--eval-every", type=whole_number, metavar="N", help="between evaluations, as in train; 0 for none"
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        metavar="NAME=VALUE",
+        help="arguments of the algorithm, for all",
+    )
+    parser.add_argument(
+        "--env-kwargs", nargs="+", action="extend", metavar="NAME=VALUE", help="arguments of the environment"
+    )
+    parser.add_argument("--device", metavar="D", help="device of PyTorch: auto, cpu, cuda, ... (default: auto)")
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="DIR", help="the sweep's folder (default: results/sweep/NAME)"
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all rows into one .csv file")
+    add_engine_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train, draw, print; 1 if a job failed."""
+    from holdfast.cli.campaigns import run_and_show
+    from holdfast.cli.code import allow_code, code_folder
+    from holdfast.core.checks import check_integer
+    from holdfast.envs import is_code
+    from holdfast.experiments.campaign import check_folder
+    from holdfast.experiments.sweep import grid_jobs
+    from holdfast.runs.stopping import stop_on_signals
+
+    code = arguments.env if is_code(arguments.env) else None
+    allow_code(code)
+    grid = _grid(arguments.grid)
+    sweep, jobs = grid_jobs(_options(arguments), grid, check_integer("--seeds", arguments.seeds))
+    folder = arguments.out or _folder(jobs[0].setting, grid)
+    check_folder(sweep, jobs, folder, arguments.resume)
+    with stop_on_signals() as stop, make_engine(arguments) as engine:
+        return run_and_show(sweep, jobs, folder, engine, arguments, stop, {}, code_folder(code))
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What all jobs have in common."""
+    from holdfast.cli.values import keyword_arguments
+    from holdfast.runs.algorithms import DEFAULT_ALGORITHM
+
+    given = {
+        "environment": arguments.env,
+        "env_kwargs": keyword_arguments("--env-kwargs", arguments.env_kwargs or ()),
+        "algo": arguments.algo or DEFAULT_ALGORITHM,
+        "set": keyword_arguments("--set", arguments.set or ()),
+        "steps": arguments.steps,
+        "episodes": arguments.episodes,
+        "eval_every": arguments.eval_every,
+        "device": arguments.device,
+    }
+    return {name: value for name, value in given.items() if value is not None and value != {}}
+
+
+def _grid(given: list[str]) -> dict[str, list[Any]]:
+    """Values by name."""
+    from holdfast.cli.values import literal
+
+    grid: dict[str, list[Any]] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier() or not text:
+            raise ValueError(f"--grid must be NAME=V1,V2,..., not {pair!r}")
+        if name in grid:
+            raise ValueError(f"--grid must name {name!r} once")
+        values = [literal(part) for part in _parts(text)]
+        if any(value in values[:place] for place, value in enumerate(values)):
+            raise ValueError(f"--grid must give each value of {name!r} once")
+        grid[name] = values
+    return grid
+
+
+def _parts(text: str) -> list[str]:
+    """The text between commas that stand in no bracket."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _folder(setting: Any, grid: dict[str, list[Any]]) -> Path:
+    from holdfast.runs.config import file_name
+
+    return Path("results", "sweep", file_name("-".join((setting["env_label"], setting["algo"], *grid))))

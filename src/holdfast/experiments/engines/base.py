@@ -1,0 +1,126 @@
+"""What an engine is given, and what it tells."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from holdfast.experiments.figures import find_experiment
+from holdfast.experiments.spec import Job
+from holdfast.experiments.store import table_bytes
+
+__all__ = ["THREADS", "Ended", "Engine", "Event", "Started", "Task", "perform"]
+
+THREADS = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+) | {"OMP_WAIT_POLICY": "PASSIVE", "MPLBACKEND": "Agg"}
+"""Environment of a process that runs a job: one thread, since there are as many jobs as cores, and no windows."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A job and what it needs to be run.
+
+    Attributes:
+        job: The job.
+        reference: Where its experiment is found.
+        place: A folder of its own, not made yet.
+        log: The file for what it says.
+        campaign: Name of the campaign in whose folder the place is.
+        code: Folder with the user's own modules; None where there are none.
+    """
+
+    job: Job
+    reference: str
+    place: Path
+    log: Path
+    campaign: str
+    code: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """What another process must know, as JSON values."""
+        job = self.job
+        return {
+            "label": job.label,
+            "setting": dict(job.setting),
+            "seed": job.seed,
+            "revision": job.revision,
+            "reference": self.reference,
+            "code": self.code,
+        }
+
+
+@dataclass(frozen=True)
+class Started:
+    """A job is run from now on, as far as is known."""
+
+    job: Job
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A job is over.
+
+    Attributes:
+        job: The job.
+        seconds: Time it took.
+        data: Its rows as they are stored; None if it failed.
+        problem: What it failed with, in a sentence.
+    """
+
+    job: Job
+    seconds: float
+    data: bytes | None
+    problem: str | None = None
+
+
+Event = Started | Ended | None
+"""None every now and then, for who wants to look at the clock."""
+
+
+class Engine(Protocol):
+    """Runs jobs somewhere, for as long as it is open: ``with engine: ...``."""
+
+    def __enter__(self) -> Self:
+        """Be ready to run jobs."""
+        ...
+
+    def __exit__(self, *error: object) -> None:
+        """No more jobs."""
+        ...
+
+    def run(self, tasks: Sequence[Task], alone: bool = False) -> Generator[Event, None, None]:
+        """Run all tasks, and tell; closing the iterator stops what is running.
+
+        Args:
+            tasks: What to run.
+            alone: Whether one at a time.
+        """
+        ...
+
+    def about(self) -> dict[str, Any]:
+        """What the manifest is to say of it."""
+        ...
+
+
+def perform(document: Mapping[str, Any], place: Path) -> bytes:
+    """Run the job of a ``Task.document`` in this process; its rows as they are stored.
+
+    Raises:
+        ValueError: The experiment is another one here than where the job comes from, or what ``run`` returned will
+            not do.
+    """
+    code = document["code"]
+    if code is not None and code not in sys.path:
+        sys.path.insert(0, code)
+    experiment = find_experiment(document["reference"])
+    job = Job(document["label"], document["setting"], document["seed"], document["revision"])
+    if (experiment.label, experiment.revision) != (job.label, job.revision):
+        raise ValueError(
+            f"the job is of {job.label}, revision {job.revision}, and the holdfast here has {experiment.label}, "
+            f"revision {experiment.revision}: all machines must have the same version"
+        )
+    return table_bytes(experiment.run(job, place), experiment.columns, job.label)

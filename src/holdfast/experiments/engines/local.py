@@ -1,0 +1,147 @@
+"""Jobs on this machine, each in a fresh process: one that dies costs one job, and none outlives the campaign."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Self
+
+from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task
+
+__all__ = ["LocalEngine", "last_line"]
+
+_LOOK = 0.2
+"""Seconds after which an engine tells that nothing has happened."""
+_GRACE = 10.0
+"""Seconds that a job which is told to stop has for it."""
+
+
+class LocalEngine:
+    """Runs jobs in processes of this machine.
+
+    Args:
+        at_once: How many at the same time.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self.at_once = at_once
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._is_stopping = threading.Event()
+
+    def about(self) -> dict[str, Any]:
+        """What the manifest is to say of it."""
+        return {"name": "local", "at_once": self.at_once}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def run(self, tasks: Sequence[Task], alone: bool = False) -> Generator[Event, None, None]:
+        """Run all tasks, and tell; closing the iterator stops what is running."""
+        waiting: SimpleQueue[Task] = SimpleQueue()
+        events: SimpleQueue[Event] = SimpleQueue()
+        for task in tasks:
+            waiting.put(task)
+        self._is_stopping.clear()
+        threads = [
+            threading.Thread(target=self._work, args=(waiting, events), daemon=True)
+            for _ in range(1 if alone else min(self.at_once, len(tasks)))
+        ]
+        for thread in threads:
+            thread.start()
+        left = len(tasks)
+        try:
+            while left:
+                try:
+                    event = events.get(timeout=_LOOK)
+                except Empty:
+                    event = None
+                left -= isinstance(event, Ended)
+                yield event
+        finally:
+            self._stop()
+            for thread in threads:
+                thread.join()
+
+    def _work(self, waiting: SimpleQueue[Task], events: SimpleQueue[Event]) -> None:
+        while not self._is_stopping.is_set():
+            try:
+                task = waiting.get_nowait()
+            except Empty:
+                return
+            events.put(Started(task.job))
+            began = time.monotonic()
+            try:
+                data, problem = self._run(task)
+            except Exception as error:
+                data, problem = None, f"{type(error).__name__}: {error}"
+            events.put(Ended(task.job, time.monotonic() - began, data, problem))
+
+    def _run(self, task: Task) -> tuple[bytes | None, str | None]:
+        """Run one task: its rows, or what went wrong."""
+        with task.log.open("wb") as log:
+            # In a session of its own, so that Ctrl-C does not reach it: the campaign sees to it.
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "holdfast.experiments.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **THREADS},
+                start_new_session=True,
+            )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._processes.add(process)
+        if self._is_stopping.is_set():
+            process.terminate()
+        try:
+            with suppress(BrokenPipeError):
+                request = {**task.document(), "place": str(task.place.absolute())}
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.flush()
+            data = process.stdout.read()
+            code = process.wait()
+        finally:
+            self._processes.discard(process)
+            process.stdout.close()
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+        if code == 0:
+            if task.log.stat().st_size == 0:
+                task.log.unlink()
+            return data, None
+        if code < 0:
+            return None, f"its process was ended by signal {-code} ({signal.Signals(-code).name})"
+        return None, last_line(task.log) or f"its process ended with exit code {code}"
+
+    def _stop(self) -> None:
+        """Tell what is running to stop, and end what does not."""
+        self._is_stopping.set()
+        for process in list(self._processes):
+            process.terminate()
+        patience = time.monotonic() + _GRACE
+        while self._processes and time.monotonic() < patience:
+            time.sleep(0.02)
+        for process in list(self._processes):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def last_line(log: Path, length: int = 300) -> str:
+    """The last line of a log that has something in it."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        text = file.read().decode("utf-8", errors="replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:length] if lines else ""

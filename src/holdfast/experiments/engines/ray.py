@@ -1,0 +1,235 @@
+"""Jobs on a Ray cluster: the same ones, with rows that come back to the process that stores them.
+
+A worker that is lost is replaced by another one that does its job again; since rows are stored only here, nothing
+is there twice. Each job has a fresh process there, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform
+from holdfast.experiments.manifest import read_manifest
+
+__all__ = ["RayEngine"]
+
+_LOOK = 0.2
+_REACH = 5.0
+"""Seconds in which a cluster must answer."""
+_ANSWER = 60.0
+"""Seconds in which it must be one."""
+_ATTEMPT = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
+_RETRIES = 3
+"""How often a job whose worker was lost is tried again."""
+_MEMORY = 128 * 2**20
+"""Bytes that an embedded cluster keeps for rows on their way."""
+
+
+class RayEngine:
+    """Runs jobs on a Ray cluster.
+
+    Args:
+        at_once: Jobs at the same time; None for as many as the cluster has room for.
+        address: ``host:port`` of the cluster, or ``"auto"`` for the one that runs on this machine; None starts one
+            here that nobody else can reach, and that ends with the jobs.
+        cpus: Processors that a job gets.
+        gpus: Graphics processors that a job gets.
+
+    Entering it raises a ValueError where Ray is not installed, or the cluster cannot be reached.
+    """
+
+    def __init__(
+        self, at_once: int | None, address: str | None = None, cpus: float = 1.0, gpus: float = 0.0
+    ) -> None:
+        self.at_once = at_once
+        self.address = address
+        self.cpus = cpus
+        self.gpus = gpus
+        self._ray: Any = None
+        self._own: str | None = None
+
+    def __enter__(self) -> Self:
+        self._ray = _imported(self.address)
+        try:
+            if self.address is None:
+                # Not in the usual folder, which is shared by all who use this machine.
+                self._own = tempfile.mkdtemp(prefix="hf-")
+                cpus = (self.at_once or 1) * self.cpus
+                _start_here(self._ray, self._own, max(1, math.ceil(cpus)))
+            else:
+                _connect(self._ray, self.address)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ray.shutdown()
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+    def about(self) -> dict[str, Any]:
+        """What the manifest is to say of it."""
+        return {
+            "name": "ray",
+            "address": self.address,
+            "at_once": self.at_once,
+            "cpus_per_job": self.cpus,
+            "gpus_per_job": self.gpus,
+        }
+
+    def run(self, tasks: Sequence[Task], alone: bool = False) -> Generator[Event, None, None]:
+        """Run all tasks, and tell; closing the iterator stops what is running."""
+        ray, at_once = self._ray, 1 if alone else self.at_once or len(tasks)
+        needs = {"num_cpus": self.cpus, "num_gpus": self.gpus}
+        # One call, and the process ends: the next job has a fresh one.
+        remote = ray.remote(max_calls=1, max_retries=_RETRIES, **needs)(_perform_there)
+        waiting = list(reversed(tasks))
+        running: dict[Any, tuple[Task, float]] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < at_once:
+                    task = waiting.pop()
+                    reference = remote.remote(task.document(), str(task.place.absolute()), task.campaign)
+                    running[reference] = (task, time.monotonic())
+                    yield Started(task.job)
+                over, _ = ray.wait(list(running), timeout=_LOOK)
+                for reference in over:
+                    task, began = running.pop(reference)
+                    yield _outcome(ray, reference, task, began)
+                if not over:
+                    yield None
+        finally:
+            for reference in running:
+                with contextlib.suppress(Exception):
+                    ray.cancel(reference, force=True)
+
+
+def _outcome(ray: Any, reference: Any, task: Task, began: float) -> Ended:
+    """What a task came to; what it said goes into its log."""
+    try:
+        data, seconds, said = ray.get(reference)
+    except ray.exceptions.RayError as error:
+        problem = " ".join(str(error).split())[:300]
+        task.log.write_text(f"{error}\n", encoding="utf-8")
+        return Ended(task.job, time.monotonic() - began, None, f"its worker was lost: {problem}")
+    if said:
+        task.log.write_text(said, encoding="utf-8")
+    if data is None:
+        return Ended(task.job, seconds, None, said.strip().splitlines()[-1][:300])
+    return Ended(task.job, seconds, data)
+
+
+def _perform_there(document: Mapping[str, Any], place: str, campaign: str) -> tuple[bytes | None, float, str]:
+    """In a worker: rows or None, seconds, and what was said, with the traceback of what went wrong."""
+    os.environ.update(THREADS)
+    said = io.StringIO()
+    began = time.monotonic()
+    with (
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(said),
+        _place(Path(place), campaign) as folder,
+    ):
+        try:
+            data = perform(document, folder)
+        except Exception:
+            traceback.print_exc()
+            data = None
+    return data, time.monotonic() - began, said.getvalue()
+
+
+@contextlib.contextmanager
+def _place(place: Path, campaign: str) -> Iterator[Path]:
+    """The job's folder, where this machine has the campaign's; else one for the time being."""
+    try:
+        manifest = read_manifest(place.parent.parent)
+    except (OSError, ValueError):
+        manifest = None
+    if manifest is not None and manifest.campaign == campaign:
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
+        yield Path(folder) / place.name
+
+
+# The cluster ----------------------------------------------------------------------------------------------------
+
+
+def _imported(address: str | None) -> Any:
+    """Ray, without its statistics."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if address is None:
+        # Without this Ray takes 127.0.0.1 for the machine's own address, and listens to everybody.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    try:
+        import ray
+    except ImportError:
+        raise ValueError("--engine ray needs Ray, which is not installed: pip install 'holdfast[ray]'") from None
+    return ray
+
+
+def _start_here(ray: Any, folder: str, cpus: int) -> None:
+    """A cluster of this machine alone, which nobody else can reach."""
+    ray.init(
+        address="local",
+        num_cpus=cpus,
+        include_dashboard=False,
+        object_store_memory=_MEMORY,
+        _node_ip_address="127.0.0.1",
+        _temp_dir=folder,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    found = {node["NodeManagerAddress"] for node in ray.nodes()}
+    if found != {"127.0.0.1"}:
+        raise ValueError(f"--engine ray must be given an --address: Ray would listen on {', '.join(found)}")
+
+
+def _connect(ray: Any, address: str) -> None:
+    """A cluster that runs already."""
+    if address != "auto":
+        _check_address(address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except Exception as error:
+        raise ValueError(_unreachable(address, error)) from error
+
+
+def _check_address(address: str) -> None:
+    """See whether a cluster answers: Ray itself would wait for many minutes, and cannot be interrupted."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(
+            f"--address must be host:port of a Ray cluster, such as 10.0.0.1:6379, or auto, not {address!r}"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH).close()
+    except OSError as error:
+        raise ValueError(_unreachable(address, error.strerror or error)) from error
+    # Somebody listens there. Whether it is Ray is tried out where it can be given up.
+    attempt = [sys.executable, "-P", "-c", _ATTEMPT, address]
+    try:
+        tried = subprocess.run(attempt, capture_output=True, timeout=_ANSWER, check=False)
+    except subprocess.TimeoutExpired:
+        raise ValueError(_unreachable(address, f"no cluster answered within {_ANSWER:.0f} s")) from None
+    if tried.returncode != 0:
+        raise ValueError(_unreachable(address, tried.stderr.decode(errors="replace").strip().splitlines()[-1]))
+
+
+def _unreachable(address: str, error: object) -> str:
+    told = " ".join(str(error).split())[:200] or type(error).__name__
+    return f"--address must be that of a running Ray cluster, and {address} cannot be reached: {told}"

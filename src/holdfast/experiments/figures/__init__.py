@@ -1,0 +1,85 @@
+"""The figures that can be reproduced, one module each, with an ``EXPERIMENT`` in it.
+
+To add one: a file here whose name is the label's, in small letters and without ``fig:``, and a line in ``LABELS``.
+Modules are imported when they are asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from dataclasses import replace
+
+from holdfast.experiments.spec import Experiment
+from holdfast.runs.algorithms import nearest_names
+
+__all__ = ["LABELS", "find_experiment", "find_label", "is_code"]
+
+LABELS = (
+    "fig:all_pers_update",
+    "fig:sync_env",
+    "fig:sync_val",
+    "fig:sync",
+    "fig:tabular",
+    "fig:tabular_perf",
+    "fig:tabular_noboot",
+    "fig:tabular_multi",
+    "fig:tabular_times",
+)
+"""In the order in which they are listed."""
+
+_CODE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of a label, or one of the user's own as ``module:attribute``.
+
+    Raises:
+        ValueError: There is none; the sentence has the nearest label.
+    """
+    if is_code(name):
+        place, _, attribute = name.partition(":")
+        return replace(_imported(place, attribute, name), reference=name)
+    label = find_label(name)
+    module = f"{__name__}.{re.sub(r'[^a-z0-9_]', '_', label.removeprefix('fig:').lower())}"
+    return replace(_imported(module, "EXPERIMENT", label), reference=label)
+
+
+def find_label(name: str) -> str:
+    """The label that a user has typed, with or without ``fig:``, in large or small letters.
+
+    Raises:
+        ValueError: There is none; the sentence has the nearest.
+    """
+    known = {label.lower(): label for label in LABELS}
+    typed = name.lower()
+    for wanted in (typed, f"fig:{typed}"):
+        if wanted in known:
+            return known[wanted]
+    hint = nearest_names(typed.removeprefix("fig:"), [label.removeprefix("fig:") for label in LABELS], 0.4)
+    raise ValueError(
+        f"LABEL must be one that `holdfast reproduce list` shows, all, or module:attribute, not {name!r}"
+        f"{'; ' * bool(hint)}{hint}"
+    )
+
+
+def is_code(name: str) -> bool:
+    """Whether an experiment of that name is the user's own, so that finding it imports what it names."""
+    return not name.lower().startswith("fig:") and _CODE.fullmatch(name) is not None
+
+
+def _imported(module: str, attribute: str, name: str) -> Experiment:
+    if module.startswith(f"{__name__}."):
+        found = getattr(importlib.import_module(module), attribute)
+    else:
+        try:
+            found = getattr(importlib.import_module(module), attribute, None)
+        except (Exception, SystemExit) as error:
+            # Whatever the user's own module raises.
+            raise ValueError(
+                f"experiment {name!r} cannot be had: importing {module} raised {type(error).__name__}: "
+                f"{' '.join(str(error).split())}"
+            ) from error
+    if not isinstance(found, Experiment):
+        raise ValueError(f"experiment {name!r} must be a holdfast.experiments.spec.Experiment, and is none")
+    return found

@@ -1,0 +1,211 @@
+"""The folder of a campaign: one file of rows per finished job, and a manifest.
+
+``rows/ID.csv`` is written as a whole when its job has ended well and never again, so a job is done when its file
+is there. Only the process that has locked the folder writes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.experiments.manifest import MANIFEST, Manifest, read_manifest
+from holdfast.experiments.spec import Experiment, Job
+from holdfast.experiments.tables import Table, setting_column
+from holdfast.files import flush, locked_folder, plain_file, read_numbers, replace_file, rows_bytes
+
+__all__ = ["Store", "read_campaign", "sentence_if_full", "table_bytes"]
+
+_FILE = re.compile(r"([0-9a-f]{12})\.csv")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Store:
+    """What a campaign has on the disk.
+
+    Args:
+        folder: Its folder; it need not exist yet.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.rows = self.folder / "rows"
+        self.logs = self.folder / "logs"
+        self.runs = self.folder / "runs"
+
+    @property
+    def is_campaign(self) -> bool:
+        """Whether there is a campaign in it."""
+        return (self.folder / MANIFEST).exists()
+
+    def create(self) -> None:
+        """Make the folder, if it is not there; it must hold a campaign or nothing.
+
+        Raises:
+            ValueError: There is something else in it.
+        """
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"the campaign's folder must be a folder, but {self.folder} is a file")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self.is_campaign and any(not found.name.startswith(".") for found in self.folder.iterdir()):
+            raise ValueError(
+                f"the campaign's folder must be empty or hold a campaign, and {self.folder} holds something else"
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the one who writes, for as long as the block lasts.
+
+        Raises:
+            FolderInUseError: Another process is.
+        """
+        with locked_folder(self.folder):
+            yield
+
+    def begin(self) -> None:
+        """Make the folders within, and clear away what a killed process left; only for who holds the lock."""
+        for folder in (self.rows, self.logs):
+            folder.mkdir(exist_ok=True)
+            for leftover in folder.glob(".*.part"):
+                leftover.unlink(missing_ok=True)
+
+    def path_of(self, job_id: str) -> Path:
+        """The file of a job's rows."""
+        return self.rows / f"{job_id}.csv"
+
+    def log_of(self, job_id: str) -> Path:
+        """The file of what a job said."""
+        return self.logs / f"{job_id}.log"
+
+    def stored(self) -> list[str]:
+        """Ids of the jobs with rows."""
+        names = sorted(path.name for path in self.rows.iterdir()) if self.rows.is_dir() else []
+        return [found[1] for found in map(_FILE.fullmatch, names) if found is not None]
+
+    def done(self, jobs: Sequence[Job], columns: Sequence[str]) -> set[str]:
+        """Ids of the jobs that need not be run: those with rows that can be read.
+
+        Raises:
+            ValueError: There are rows of other jobs than these.
+        """
+        manifest = read_manifest(self.folder)
+        ids = {job.id for job in jobs}
+        strange = [job_id for job_id in self.stored() if job_id not in ids]
+        if strange:
+            told = "" if manifest is None else f" ({manifest.what})"
+            raise ValueError(
+                f"{self.folder} holds rows of other settings{told}, such as {strange[0]}: "
+                "give another -o, or remove it"
+            )
+        return {job_id for job_id in self.stored() if self._is_sound(job_id, columns)}
+
+    def _is_sound(self, job_id: str, columns: Sequence[str]) -> bool:
+        try:
+            self.read(job_id, columns)
+        except ValueError:
+            return False
+        return True
+
+    def write(self, job: Job, data: bytes) -> None:
+        """Store the rows of a job: on the disk when this returns, and as a whole or not at all."""
+        path = self.path_of(job.id)
+        with replace_file(path) as unfinished, unfinished.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        flush(self.rows)
+
+    def read(self, job_id: str, columns: Sequence[str]) -> Table:
+        """The rows of a job.
+
+        Raises:
+            ValueError: There are none, or they are damaged.
+        """
+        path = plain_file(self.path_of(job_id))
+        header = (",".join(columns) + "\n").encode()
+        with path.open("rb") as file:
+            if file.read(len(header)) != header:
+                raise ValueError(f"{path} is damaged: it must have the columns {', '.join(columns)}")
+            file.seek(-1, os.SEEK_END)
+            if file.read() != b"\n":
+                raise ValueError(f"{path} is damaged: its last line is torn")
+        return read_numbers(path, columns)
+
+
+def table_bytes(rows: Mapping[str, Any], columns: Sequence[str], label: str) -> bytes:
+    """The rows that a job returned as they are stored.
+
+    Raises:
+        ValueError: They do not have these columns, of one length.
+        TypeError: There is something in them that is no number.
+    """
+    if not isinstance(rows, Mapping) or set(rows) != set(columns):
+        told = f"not {', '.join(map(str, rows))}" if isinstance(rows, Mapping) else f"not {type(rows).__name__}"
+        raise ValueError(f"run of {label} must return the columns {', '.join(columns)}, {told}")
+    arrays = {name: np.asarray(rows[name]) for name in columns}
+    for name, values in arrays.items():
+        if values.dtype.kind not in "biuf":
+            raise TypeError(f"run of {label} must return numbers as {name!r}, not {values.dtype}")
+    if {values.shape for values in arrays.values()} != {(len(next(iter(arrays.values()))),)}:
+        raise ValueError(f"run of {label} must return columns of one length")
+    return rows_bytes({name: values.tolist() for name, values in arrays.items()})
+
+
+def read_campaign(folder: str | os.PathLike[str], experiment: Experiment | None = None) -> tuple[Manifest, Table]:
+    """The manifest of a campaign, and the rows of all its jobs as one table with the settings' columns.
+
+    Args:
+        folder: The campaign's.
+        experiment: Whose rows they must be; None for any.
+
+    Raises:
+        ValueError: There is no campaign, there are no rows yet, or rows of more than one experiment.
+    """
+    store = Store(folder)
+    manifest = read_manifest(store.folder)
+    if manifest is None:
+        raise ValueError(f"{folder} must be the folder of a campaign, and has no {MANIFEST}")
+    if experiment is not None and (manifest.label, manifest.revision) != (experiment.label, experiment.revision):
+        wanted = f"{experiment.label}, revision {experiment.revision}"
+        raise ValueError(f"{folder} holds rows of {manifest.what}, and what is to be drawn is {wanted}")
+    stored = set(store.stored())
+    strange = sorted(stored - set(manifest.jobs))
+    if strange:
+        raise ValueError(
+            f"{folder} mixes settings: its manifest does not list the job {strange[0]}, and there are rows of it"
+        )
+    done = [job_id for job_id in manifest.jobs if job_id in stored]
+    if not done:
+        raise ValueError(f"{folder} has no rows yet")
+    parts = [store.read(job_id, manifest.columns) for job_id in done]
+    return manifest, _flat([manifest.jobs[job_id] for job_id in done], parts, manifest.columns)
+
+
+def _flat(entries: Sequence[Mapping[str, Any]], parts: Sequence[Table], columns: Sequence[str]) -> Table:
+    lengths = [len(part[columns[0]]) for part in parts]
+    names = dict.fromkeys(name for entry in entries for name in entry["setting"])
+    table = {name: setting_column([entry["setting"].get(name) for entry in entries], lengths) for name in names}
+    if "seed" not in columns:
+        table["seed"] = np.repeat(np.array([entry["seed"] for entry in entries], dtype=np.int64), lengths)
+    return table | {name: np.concatenate([part[name] for part in parts]) for name in columns}
+
+
+@contextmanager
+def sentence_if_full(store: Store) -> Iterator[None]:
+    """Say in one sentence that a disk is full; what was stored before stays."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise ValueError(
+            f"{store.folder} cannot be written, {(error.strerror or 'the disk is full').lower()}: "
+            f"the rows of {len(store.stored())} jobs are stored; make room, and go on with --resume"
+        ) from error

@@ -1,0 +1,150 @@
+"""Sweeps: an algorithm trained with every setting of a grid, with several seeds each."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holdfast.experiments.spec import Experiment, Job
+from holdfast.experiments.tables import Table, select
+from holdfast.runs.algorithms import find_algorithm, nearest_names
+from holdfast.runs.statistics import mean_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["SWEEP", "grid_jobs"]
+
+COLUMNS = ("episode", "step", "return", "length", "decisions")
+
+_OPTIONS = ("environment", "env_kwargs", "env_label", "algo", "set", "steps", "episodes", "eval_every", "device")
+"""Names of a setting that are no arguments of the algorithm."""
+_LAST = 20
+"""Episodes whose mean return is compared."""
+
+
+def grid_jobs(
+    options: Mapping[str, Any], grid: Mapping[str, Sequence[Any]], n_seeds: int
+) -> tuple[Experiment, list[Job]]:
+    """The sweep of a grid, and its jobs.
+
+    Args:
+        options: What all jobs have in common, as ``holdfast.runs.train`` takes it.
+        grid: Values of arguments of the algorithm, or of ``algo``; every combination is a setting.
+        n_seeds: Each is trained with the seeds 0..n_seeds − 1.
+
+    Raises:
+        ValueError: A setting will not do; nothing has been trained.
+    """
+    from holdfast.runs.config import make_config
+
+    settings = []
+    for point in itertools.product(*grid.values()):
+        named = dict(zip(grid, point, strict=True))
+        algo = find_algorithm(named.get("algo", options.get("algo")))
+        known = algo.arguments()
+        for name in named:
+            if name != "algo" and name not in known:
+                hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
+                raise ValueError(f"--grid names {name!r}, which {algo.name} does not have; {hint}")
+            if name in options.get("set", {}):
+                raise ValueError(f"--grid and --set must not both name {name!r}")
+        setting = {**options, **named}
+        config = make_config(_train_options(setting))
+        # A map file becomes its map: it may be another one tomorrow, or not be there.
+        setting |= {"environment": config.environment, "env_label": config.label}
+        setting |= {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
+        settings.append(setting)
+    what = f"{settings[0]['env_label']}: {', '.join(grid)}"
+    sweep = replace(SWEEP, title=f"mean return of the last {_LAST} training episodes, {what}")
+    plan = ((setting, seed) for setting in settings for seed in range(n_seeds))
+    return sweep, sweep.jobs_of(plan)
+
+
+def _train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting as ``holdfast.runs.train`` takes it."""
+    options = {name: setting[name] for name in _OPTIONS if setting.get(name) is not None}
+    if "env_label" in options:
+        options["label"] = options.pop("env_label")
+    arguments = {name: value for name, value in setting.items() if name not in _OPTIONS}
+    return {**options, "set": {**options.get("set", {}), **arguments}}
+
+
+def run(job: Job, place: Path) -> Mapping[str, Any]:
+    """Train; a row per episode."""
+    from holdfast.experiments.training import episode_columns, train_job
+
+    trained = train_job({**_train_options(job.setting), "seed": job.seed}, place)
+    return episode_columns(trained, COLUMNS)
+
+
+def draw_sweep(rows: Table) -> Figure:
+    """The return of the training episodes over steps: one curve per setting, the mean over seeds."""
+    from holdfast.draw import Curve, Panel, draw_curves
+    from holdfast.draw.style import PALETTE
+    from holdfast.runs.curves import mean_curve, rolling_mean
+
+    colors = [color for name, color in PALETTE.items() if name != "yellow"]
+    curves = []
+    for number, (name, own) in enumerate(_settings(rows)):
+        traces = []
+        for seed in np.unique(own["seed"]):
+            one = select(own, seed=seed)
+            traces.append((one["step"], rolling_mean(one["return"], _LAST)))
+        x, mean, low, high = mean_curve(traces)
+        dash, shade = divmod(number, len(colors))
+        seeds = f" ({len(traces)} seeds)" if len(traces) > 1 else ""
+        curve = Curve(name + seeds, colors[shade], x, mean, dash=dash)
+        curves.append(replace(curve, low=low, high=high) if len(traces) > 1 else curve)
+    return draw_curves([Panel(str(rows["env_label"][0]), curves)], "steps", "return (training)")
+
+
+def summary(rows: Table) -> list[str]:
+    """A line per setting: mean of the last returns over seeds, with its interval."""
+    found = []
+    for name, own in _settings(rows):
+        last = np.array([select(own, seed=seed)["return"][-_LAST:].mean() for seed in np.unique(own["seed"])])
+        mean, low, _ = (float(part[0]) for part in mean_interval(last[:, None]))
+        found.append((name, len(last), f"{mean:.5g}", f"± {mean - low:.3g}" if len(last) > 1 else ""))
+    width = min(max(len(name) for name, *_ in found), 44)
+    lines = [f"{'setting':<{width}}  {'seeds':>5}  {'return':>10}  95 % interval"]
+    lines += [f"{name[:width]:<{width}}  {n:>5}  {mean:>10}  {half}".rstrip() for name, n, mean, half in found]
+    return lines
+
+
+def _settings(rows: Table) -> Iterator[tuple[str, Table]]:
+    """Each setting with its rows, named by what differs between settings."""
+    names = [name for name in rows if name not in (*COLUMNS, "seed", *_OPTIONS) or name == "algo"]
+    columns = [rows[name].astype(str) for name in names]
+    keys = np.array([json.dumps(key) for key in zip(*columns, strict=True)])
+    varying = [name for name, column in zip(names, columns, strict=True) if len(set(column)) > 1]
+    for key in dict.fromkeys(keys.tolist()):
+        own = {name: column[keys == key] for name, column in rows.items()}
+        told = ", ".join(f"{name}={_short(own[name][0])}" for name in varying)
+        yield told or str(own["algo"][0]), own
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def _no_plan(scale: str) -> list[tuple[Mapping[str, Any], int]]:
+    raise ValueError("a sweep has no scale: its jobs are those of its grid")
+
+
+SWEEP = Experiment(
+    label="sweep",
+    title="a sweep",
+    columns=COLUMNS,
+    plan=_no_plan,
+    run=run,
+    draw=draw_sweep,
+    summary=summary,
+    reference="holdfast.experiments.sweep:SWEEP",
+)

@@ -1,0 +1,51 @@
+"""Campaigns of the command line as processes of their own, in a folder with the module ``ladders``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.architecture import ROOT
+
+__all__ = ["begin", "contents", "finish", "prepare"]
+
+
+def prepare(folder: Path) -> Path:
+    """A folder to type commands in."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(Path(__file__).with_name("ladders.py"), folder / "ladders.py")
+    return folder
+
+
+def begin(folder: Path, *arguments: str, before: tuple[str, ...] = (), **variables: str) -> subprocess.Popen[str]:
+    """Type ``holdfast reproduce`` there."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+        **variables,
+    }
+    return subprocess.Popen(
+        [*before, sys.executable, "-P", "-m", "holdfast", "reproduce", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Exit code, and what was printed."""
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def contents(campaign: Path) -> dict[str, bytes]:
+    """The files of a campaign's rows, hidden ones too."""
+    return {path.name: path.read_bytes() for path in sorted((campaign / "rows").iterdir())}

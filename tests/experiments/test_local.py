@@ -1,0 +1,139 @@
+"""Jobs in processes of this machine: what happens to the others when one dies, and to all when the campaign does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.campaigns import begin, contents, finish, prepare
+from tests.experiments.kills import killed_campaigns
+from tests.experiments.ladders import FALLING, TALL
+
+WAYS = ("raise", "columns", "die", "never")
+
+
+def is_alive(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def wait_until(condition, seconds: float = 30.0) -> bool:
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_who_falls_costs_one_job(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    code, out, err = finish(begin(tmp_path, "ladders:FALLING", "-o", "c", "--jobs", "2"))
+    assert (code, err) == (1, "")
+    ids = {job.setting["fall"]: job.id for job in FALLING.jobs("smoke")}
+    assert list(contents(tmp_path / "c")) == [f"{ids['never']}.csv"]
+    lines = out.splitlines()
+    assert lines[0].startswith("falling: 1 of 4 jobs done, 3 failed, in ")
+    told = {lines[n].split("fall=")[1].partition(",")[0]: lines[n + 1 : n + 3] for n in (1, 4, 7)}
+    assert told["raise"] == ["    ValueError: the ladder is too short", f"    c/logs/{ids['raise']}.log"]
+    assert told["columns"][0].endswith("run of falling must return the columns rung, height, not rung")
+    assert told["die"] == [
+        "    its process was ended by signal 9 (SIGKILL)",
+        f"    c/logs/{ids['die']}.log",
+    ]
+    log = (tmp_path / "c" / "logs" / f"{ids['raise']}.log").read_text()
+    assert log.startswith("going to fall: raise\nTraceback")
+    assert "2 rungs, the last at" in out
+    manifest = json.loads((tmp_path / "c" / "manifest.json").read_text())
+    assert {name: "failed" in manifest["jobs"][ids[name]] for name in WAYS} == dict(
+        zip(WAYS, (True, True, True, False), strict=True)
+    )
+    assert manifest["jobs"][ids["never"]]["seconds"] > 0.0
+    assert manifest["sessions"][0]["ended"] is not None
+
+
+def test_a_killed_campaign_ends_with_the_rows_of_one_that_was_not(tmp_path: Path) -> None:
+    found = killed_campaigns(tmp_path, n_kills=3, seed=1)
+    assert found.get("problem") is None
+    assert (found["kills"], found["equal"]) == (3, True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_the_campaign(number: signal.Signals, tmp_path: Path) -> None:
+    prepare(tmp_path)
+    process = begin(tmp_path, "ladders:WAITING", "-o", "c", "--jobs", "2")
+    marks = [tmp_path / f"waiting-{seed}" for seed in range(2)]
+    assert wait_until(lambda: all(mark.exists() and mark.read_text() for mark in marks))
+    numbers = [int(word) for mark in marks for word in mark.read_text().split()]
+    workers = numbers[::2]
+    assert all(map(is_alive, numbers))
+    process.send_signal(number)
+    code, out, err = finish(process)
+    assert wait_until(lambda: not any(map(is_alive, workers)))
+    if number == signal.SIGKILL:
+        # Nobody was there to tell: the workers have ended themselves, and what they had started.
+        assert wait_until(lambda: not any(map(is_alive, numbers)))
+    else:
+        assert code == 128 + number
+        assert err == "holdfast reproduce: stopped; the same command with --resume goes on from there\n"
+        assert out.startswith("waiting: 0 of 2 jobs done, in ")
+        for child in numbers[1::2]:
+            if is_alive(child):
+                os.kill(child, signal.SIGKILL)
+
+
+def test_two_campaigns_do_not_share_a_folder(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    first = begin(tmp_path, "ladders:WAITING", "-o", "c")
+    assert wait_until(lambda: (tmp_path / "waiting-0").exists())
+    code, _, err = finish(begin(tmp_path, "ladders:WAITING", "-o", "c", "--resume"))
+    first.kill()
+    finish(first)
+    assert (code, err) == (2, f"holdfast reproduce: c is in use by process {first.pid}\n")
+
+
+SENTENCE = "the rows of 0 jobs are stored; make room, and go on with --resume\n"
+
+
+def test_files_that_may_not_grow_are_said_to_be_so(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    limit = ("bash", "-c", 'ulimit -f 16; exec "$@"', "limit")
+    code, _, err = finish(begin(tmp_path, "ladders:TALL", "-o", "c", "--jobs", "1", before=limit))
+    assert (code, err) == (2, f"holdfast reproduce: c cannot be written, file too large: {SENTENCE}")
+    assert contents(tmp_path / "c") == {}
+    # With room, it goes on.
+    code, _, err = finish(begin(tmp_path, "ladders:TALL", "-o", "c", "--resume"))
+    assert (code, err) == (0, "")
+    assert len(contents(tmp_path / "c")) == len(TALL.jobs("smoke"))
+
+
+def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
+    disk = prepare(tmp_path) / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount") or "mount"
+    made = subprocess.run([mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True)
+    if made.returncode != 0:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        code, _, err = finish(begin(tmp_path, "ladders:TALL", "-o", "disk/c", "--jobs", "1"))
+        assert (code, err) == (
+            2,
+            f"holdfast reproduce: disk/c cannot be written, no space left on device: {SENTENCE}",
+        )
+        assert contents(disk / "c") == {}
+        subprocess.run([mount, "-o", "remount,size=2m", str(disk)], check=True)
+        code, _, err = finish(begin(tmp_path, "ladders:TALL", "-o", "disk/c", "--resume"))
+        assert (code, err) == (0, "")
+        assert len(contents(disk / "c")) == len(TALL.jobs("smoke"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

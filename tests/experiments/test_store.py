@@ -1,0 +1,188 @@
+"""The folder of a campaign: exact numbers, whole files, no mixtures."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.experiments.campaign import check_folder
+from holdfast.experiments.manifest import ManifestFile, new_manifest, read_manifest
+from holdfast.experiments.spec import Experiment
+from holdfast.experiments.store import Store, read_campaign, table_bytes
+from holdfast.files import FolderInUseError, replace_json
+from tests.experiments.ladders import LADDER
+
+
+def store_of(experiment: Experiment, folder: Path, n_done: int, scale: str = "smoke") -> Store:
+    """A campaign of which the first jobs are done."""
+    store, jobs = Store(folder), experiment.jobs(scale)
+    store.create()
+    store.begin()
+    manifest = new_manifest(experiment, scale)
+    manifest.add_jobs(jobs)
+    ManifestFile(folder, manifest).write()
+    for job in jobs[:n_done]:
+        store.write(job, table_bytes(experiment.run(job, folder), experiment.columns, experiment.label))
+    return store
+
+
+QUICK = replace(LADDER, plan=lambda scale: [({"rungs": rungs}, seed) for rungs in (2, 3) for seed in range(2)])
+
+
+@given(st.lists(st.tuples(st.floats(), st.floats(width=32)), max_size=4))
+def test_numbers_come_back_as_they_were(numbers: list[tuple[float, float]]) -> None:
+    given_rows = np.array(numbers, dtype=np.float64).reshape(-1, 2)
+    columns = {"rung": given_rows[:, 0], "height": given_rows[:, 1]}
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(folder)
+        store.begin()
+        job = QUICK.jobs("smoke")[0]
+        store.write(job, table_bytes(columns, QUICK.columns, "ladder"))
+        read = store.read(job.id, QUICK.columns)
+    for name, values in columns.items():
+        known = ~np.isnan(values)
+        np.testing.assert_array_equal(np.isnan(read[name]), ~known)
+        assert read[name][known].tobytes() == values[known].tobytes()
+
+
+def test_all_rows_are_one_table(tmp_path: Path) -> None:
+    store_of(QUICK, tmp_path / "c", 3)
+    manifest, rows = read_campaign(tmp_path / "c", QUICK)
+    assert list(rows) == ["rungs", "seed", "rung", "height"]
+    assert rows["rungs"].tolist() == [2, 2, 2, 2, 3, 3, 3]
+    assert rows["seed"].tolist() == [0, 0, 1, 1, 0, 0, 0]
+    assert rows["rung"].tolist() == [0, 1, 0, 1, 0, 1, 2]
+    expected = np.random.default_rng(1).normal(size=2).cumsum()
+    assert rows["height"][2:4].tobytes() == expected.tobytes()
+    assert manifest.what == "ladder at scale smoke, revision 1"
+
+
+def test_a_column_of_seeds_stands_for_the_jobs_seed(tmp_path: Path) -> None:
+    many = replace(
+        QUICK, columns=("seed", "height"), run=lambda job, place: {"seed": [7, 8], "height": [1.0, 2.0]}
+    )
+    store_of(many, tmp_path / "c", 1)
+    _, rows = read_campaign(tmp_path / "c")
+    assert rows["seed"].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "rung,height", "rung,height\n1,2\n3", "rung,tall\n1,2\n", "rung,height\n1\n", "rung,height\n1,x\n"],
+)
+def test_a_damaged_file_is_no_done_job(text: str, tmp_path: Path) -> None:
+    store = store_of(QUICK, tmp_path / "c", 3)
+    jobs = QUICK.jobs("smoke")
+    store.path_of(jobs[1].id).write_text(text)
+    assert store.done(jobs, QUICK.columns) == {jobs[0].id, jobs[2].id}
+    with pytest.raises(ValueError, match=rf"{jobs[1].id}.csv is (damaged|empty)"):
+        read_campaign(tmp_path / "c")
+
+
+def test_a_job_may_have_no_rows(tmp_path: Path) -> None:
+    empty = replace(QUICK, run=lambda job, place: {"rung": [], "height": []})
+    store = store_of(empty, tmp_path / "c", 1)
+    jobs = empty.jobs("smoke")
+    assert store.done(jobs, empty.columns) == {jobs[0].id}
+    assert read_campaign(tmp_path / "c")[1]["height"].shape == (0,)
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
+    store = store_of(QUICK, tmp_path / "c", 1)
+    leftover = store.rows / ".x.csv.1234.part"
+    leftover.write_text("rung,hei")
+    assert len(store.stored()) == 1
+    store.begin()
+    assert not leftover.exists()
+
+
+def test_rows_of_other_settings_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    store_of(QUICK, folder, 2)
+    newer = replace(QUICK, revision=2)
+    with pytest.raises(ValueError, match=r"holds rows of other settings \(ladder at scale smoke, revision 1\)"):
+        check_folder(newer, newer.jobs("smoke"), folder, resume=True)
+    with pytest.raises(
+        ValueError, match="holds rows of ladder at scale smoke, revision 1, and what is to be drawn"
+    ):
+        read_campaign(folder, newer)
+    strange = Store(folder).path_of(newer.jobs("smoke")[0].id)
+    strange.write_text("rung,height\n1,2\n")
+    with pytest.raises(ValueError, match="mixes settings: its manifest does not list the job"):
+        read_campaign(folder)
+
+
+def test_going_on_must_be_asked_for(tmp_path: Path) -> None:
+    jobs, folder = QUICK.jobs("smoke"), tmp_path / "c"
+    assert check_folder(QUICK, jobs, folder, resume=False) == 0
+    store_of(QUICK, folder, 3)
+    with pytest.raises(ValueError, match="has the rows of 3 of 4 jobs: give --resume to go on with it"):
+        check_folder(QUICK, jobs, folder, resume=False)
+    assert check_folder(QUICK, jobs, folder, resume=True) == 3
+    # More seeds than before are more jobs of the same sweep.
+    assert check_folder(QUICK, [*jobs, *QUICK.jobs_of([({"rungs": 2}, 9)])], folder, resume=True) == 3
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter").write_text("dear")
+    with pytest.raises(ValueError, match="must be empty or hold a campaign"):
+        Store(tmp_path).create()
+    with pytest.raises(ValueError, match="is a file"):
+        Store(tmp_path / "letter").create()
+    with pytest.raises(ValueError, match="has no manifest.json"):
+        read_campaign(tmp_path)
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "0123456789ab.csv").write_text("rung,height\n")
+    with pytest.raises(ValueError, match="has rows and no manifest"):
+        check_folder(QUICK, QUICK.jobs("smoke"), tmp_path, resume=True)
+
+
+def test_one_writes_at_a_time(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c")
+    store.create()
+    with store.locked(), pytest.raises(FolderInUseError, match="in use by process"), store.locked():
+        pass
+    with store.locked():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ({"rung": [1]}, "must return the columns rung, height, not rung"),
+        ([1, 2], "must return the columns rung, height, not list"),
+        ({"rung": [1], "height": ["tall"]}, "must return numbers as 'height'"),
+        ({"rung": [1, 2], "height": [1]}, "columns of one length"),
+        ({"rung": [[1]], "height": [[1]]}, "columns of one length"),
+    ],
+)
+def test_what_are_no_rows_is_refused(rows: object, sentence: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        table_bytes(rows, ("rung", "height"), "ladder")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 9},
+        {"label": 3},
+        {"revision": 0},
+        {"jobs": []},
+        {"jobs": {"x": {}}},
+        {"columns": [1]},
+        {"scale": 1},
+    ],
+)
+def test_a_damaged_manifest_is_refused(change: dict[str, object], tmp_path: Path) -> None:
+    store_of(QUICK, tmp_path / "c", 1)
+    manifest = read_manifest(tmp_path / "c")
+    assert manifest is not None
+    replace_json(tmp_path / "c" / "manifest.json", manifest.document() | change)
+    with pytest.raises(ValueError, match="manifest.json is damaged"):
+        read_campaign(tmp_path / "c")
