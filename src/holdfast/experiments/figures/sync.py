@@ -78,7 +78,8 @@ def draw_errors(rows: Table) -> Figure:
             axes.set_yscale("log")
             axes.set_xlabel("iteration")
             axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)
-            axes.legend(fontsize=8)
+            if axes.lines:
+                axes.legend(fontsize=8)
         left.set_ylabel(r"largest error, $\|Q - Q^*\|_\infty$")
     return figure
 
