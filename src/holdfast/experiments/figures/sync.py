@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from holdfast.core.options import duration_at
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, matrix, select
-from holdfast.runs.statistics import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,6 +109,8 @@ def _draw_persistences(axes: Axes, rows: Table) -> None:
 
 def _draw_curve(axes: Axes, x: Floats, errors: Floats, color: Any, label: str, style: str = "solid") -> None:
     """Mean of (run, iteration) and its interval."""
+    from holdfast.runs.statistics import mean_interval
+
     shown = x <= _SHOWN
     mean, low, high = mean_interval(errors[:, shown])
     axes.plot(x[shown], mean, color=color, linestyle=style, label=label)
