@@ -1,6 +1,7 @@
 """Long versions of tests that are about chance: ``make soak`` runs them and prints what happened.
 
-Kills at random moments, 30 for each kind of run, and thousands of random changes of a run's files.
+Kills at random moments, 30 for each kind of run and 20 of a campaign of many jobs, and thousands of random changes
+of a run's files.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.experiments.kills import killed_campaigns
 from tests.runs import kills
 from tests.runs.doctored import copy_of, mutate, use
 from tests.runs.small_runs import BOTH, trained
@@ -43,6 +45,20 @@ def soak_kills(n_kills: int, seed: int) -> bool:
             flush=True,
         )
     return good
+
+
+def soak_campaigns(n_kills: int, seed: int) -> bool:
+    """Kill a campaign ``n_kills`` times; whether its rows were those of one that was not killed."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        found = killed_campaigns(Path(folder), n_kills, seed)
+    is_good = found.get("kills") == n_kills and found.get("equal") is True
+    print(
+        f"kills     campaign   {'equal' if is_good else 'NOT EQUAL'}  {json.dumps(found)}  "
+        f"{time.monotonic() - began:.0f} s",
+        flush=True,
+    )
+    return is_good
 
 
 def soak_mutations(n_mutations: int, seed: int) -> bool:
@@ -75,16 +91,18 @@ def soak_mutations(n_mutations: int, seed: int) -> bool:
 
 
 def main() -> int:
-    """Run both; 0 if all went well."""
+    """Run all; 0 if all went well."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=30, help="for each kind of run (default: 30)")
+    parser.add_argument("--campaign-kills", type=int, default=20, help="of a campaign (default: 20)")
     parser.add_argument("--mutations", type=int, default=2000, help="in all (default: 2000)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of what is drawn (default: the time)")
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
     mutated = soak_mutations(given.mutations, given.seed)
+    campaigns = soak_campaigns(given.campaign_kills, given.seed)
     killed = soak_kills(given.kills, given.seed)
-    return 0 if mutated and killed else 1
+    return 0 if mutated and killed and campaigns else 1
 
 
 if __name__ == "__main__":

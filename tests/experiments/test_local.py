@@ -1,9 +1,8 @@
-"""Jobs in processes of this machine: what happens to the others when one dies, and to all when the campaign does."""
+"""Jobs in processes of this machine: what becomes of the others when one dies, and of all with the campaign."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -75,21 +74,15 @@ def test_workers_end_with_the_campaign(number: signal.Signals, tmp_path: Path) -
     marks = [tmp_path / f"waiting-{seed}" for seed in range(2)]
     assert wait_until(lambda: all(mark.exists() and mark.read_text() for mark in marks))
     numbers = [int(word) for mark in marks for word in mark.read_text().split()]
-    workers = numbers[::2]
     assert all(map(is_alive, numbers))
     process.send_signal(number)
     code, out, err = finish(process)
-    assert wait_until(lambda: not any(map(is_alive, workers)))
-    if number == signal.SIGKILL:
-        # Nobody was there to tell: the workers have ended themselves, and what they had started.
-        assert wait_until(lambda: not any(map(is_alive, numbers)))
-    else:
+    # With SIGKILL nobody is there to tell them: they end themselves, and what they have started.
+    assert wait_until(lambda: not any(map(is_alive, numbers)))
+    if number != signal.SIGKILL:
         assert code == 128 + number
         assert err == "holdfast reproduce: stopped; the same command with --resume goes on from there\n"
         assert out.startswith("waiting: 0 of 2 jobs done, in ")
-        for child in numbers[1::2]:
-            if is_alive(child):
-                os.kill(child, signal.SIGKILL)
 
 
 def test_two_campaigns_do_not_share_a_folder(tmp_path: Path) -> None:

@@ -106,8 +106,11 @@ def test_rows_of_other_settings_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     store_of(QUICK, folder, 2)
     newer = replace(QUICK, revision=2)
-    with pytest.raises(ValueError, match=r"holds rows of other settings \(ladder at scale smoke, revision 1\)"):
-        check_folder(newer, newer.jobs("smoke"), folder, resume=True)
+    with pytest.raises(ValueError, match="a campaign of ladder at scale smoke, revision 1, not of ladder"):
+        check_folder(newer, newer.jobs("smoke"), folder, True, "smoke")
+    fewer = QUICK.jobs("smoke")[1:]
+    with pytest.raises(ValueError, match=f"rows of other settings, such as the job {QUICK.jobs('smoke')[0].id}"):
+        check_folder(QUICK, fewer, folder, True, "smoke")
     with pytest.raises(
         ValueError, match="holds rows of ladder at scale smoke, revision 1, and what is to be drawn"
     ):
@@ -120,13 +123,13 @@ def test_rows_of_other_settings_are_refused(tmp_path: Path) -> None:
 
 def test_going_on_must_be_asked_for(tmp_path: Path) -> None:
     jobs, folder = QUICK.jobs("smoke"), tmp_path / "c"
-    assert check_folder(QUICK, jobs, folder, resume=False) == 0
+    assert check_folder(QUICK, jobs, folder, False, "smoke") == 0
     store_of(QUICK, folder, 3)
     with pytest.raises(ValueError, match="has the rows of 3 of 4 jobs: give --resume to go on with it"):
-        check_folder(QUICK, jobs, folder, resume=False)
-    assert check_folder(QUICK, jobs, folder, resume=True) == 3
+        check_folder(QUICK, jobs, folder, False, "smoke")
+    assert check_folder(QUICK, jobs, folder, True, "smoke") == 3
     # More seeds than before are more jobs of the same sweep.
-    assert check_folder(QUICK, [*jobs, *QUICK.jobs_of([({"rungs": 2}, 9)])], folder, resume=True) == 3
+    assert check_folder(QUICK, [*jobs, *QUICK.jobs_of([({"rungs": 2}, 9)])], folder, True, "smoke") == 3
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
@@ -135,7 +138,7 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         Store(tmp_path).create()
     with pytest.raises(ValueError, match="is a file"):
         Store(tmp_path / "letter").create()
-    with pytest.raises(ValueError, match="has no manifest.json"):
+    with pytest.raises(ValueError, match="has no manifest"):
         read_campaign(tmp_path)
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "0123456789ab.csv").write_text("rung,height\n")
@@ -184,5 +187,5 @@ def test_a_damaged_manifest_is_refused(change: dict[str, object], tmp_path: Path
     manifest = read_manifest(tmp_path / "c")
     assert manifest is not None
     replace_json(tmp_path / "c" / "manifest.json", manifest.document() | change)
-    with pytest.raises(ValueError, match="manifest.json is damaged"):
+    with pytest.raises(ValueError, match=r"manifest\.json is damaged"):
         read_campaign(tmp_path / "c")

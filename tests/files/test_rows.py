@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.files import Rows, read_rows
+from holdfast.files import Rows, read_numbers, read_rows, rows_bytes
 
 COLUMNS = ("step", "return")
 HEADER = "step,return\n"
@@ -292,3 +292,32 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     for name in ("link", "folder", "pipe", "missing"):
         with pytest.raises(ValueError, match=sentence(tmp_path / name, "is missing or not a plain file")):
             read_rows(tmp_path / name)
+
+
+def test_a_whole_table_is_the_file_that_rows_would_have_made(tmp_path: Path) -> None:
+    rows = Rows(tmp_path / "rows.csv", ("a", "b"))
+    rows.begin()
+    for values in ((1, 0.1), (None, -0.0), (5e-324, float("inf"))):
+        rows.append(*values)
+    rows.close()
+    data = rows_bytes({"a": [1, None, 5e-324], "b": [0.1, -0.0, float("inf")]})
+    assert data == (tmp_path / "rows.csv").read_bytes()
+    with pytest.raises(ValueError, match="shorter"):
+        rows_bytes({"a": [1], "b": []})
+
+
+@pytest.mark.parametrize("rows", ["1,2\n3,0.1\n", "1,2\n", "", "1,\n,2\n", "inf,nan\n-0,1e300\n"])
+def test_the_quick_reader_reads_what_the_other_reads(rows: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + rows)
+    quick = read_numbers(path, ("a", "b"))
+    for name, values in read_rows(path).items():
+        assert quick[name].tobytes() == np.array(values, dtype=np.float64).tobytes()
+
+
+@pytest.mark.parametrize("rows", ["1\n", "1,2,3\n", "1,x\n", "1,2\n3\n"])
+def test_the_quick_reader_refuses_what_the_other_refuses(rows: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + rows)
+    with pytest.raises(ValueError, match="is damaged"):
+        read_numbers(path, ("a", "b"))

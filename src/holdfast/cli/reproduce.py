@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     folders = [_folder(experiment, arguments) for experiment in experiments]
     # All of them are looked at before the first is begun.
     for experiment, folder in zip(experiments, folders, strict=True):
-        check_folder(experiment, experiment.jobs(arguments.scale), folder, arguments.resume)
+        check_folder(experiment, experiment.jobs(arguments.scale), folder, arguments.resume, arguments.scale)
     code = 0
     standings: dict[str, Standing] = {}
     with stop_on_signals() as stop, make_engine(arguments) as engine:

@@ -71,7 +71,9 @@ class Standing:
         return self.seconds / over * left if over else None
 
 
-def check_folder(experiment: Experiment, jobs: Sequence[Job], folder: Path, resume: bool) -> int:
+def check_folder(
+    experiment: Experiment, jobs: Sequence[Job], folder: Path, resume: bool, scale: str | None = None
+) -> int:
     """See whether the jobs may be run into a folder; how many of them are done.
 
     Raises:
@@ -79,10 +81,16 @@ def check_folder(experiment: Experiment, jobs: Sequence[Job], folder: Path, resu
             gone on with.
     """
     store = Store(folder)
-    if not store.is_campaign:
+    manifest = read_manifest(folder)
+    if manifest is None:
         if store.stored():
             raise ValueError(f"{folder} has rows and no manifest.json: give another -o, or remove it")
         return 0
+    if manifest.what != new_manifest(experiment, scale).what:
+        wanted = new_manifest(experiment, scale).what
+        raise ValueError(
+            f"{folder} holds a campaign of {manifest.what}, not of {wanted}: give another -o, or remove it"
+        )
     done = len(store.done(jobs, experiment.columns))
     if 0 < done < len(jobs) and not resume:
         raise ValueError(
@@ -125,7 +133,7 @@ def run_campaign(
     with sentence_if_full(store):
         store.create()
         with store.locked():
-            check_folder(experiment, jobs, folder, resume)
+            check_folder(experiment, jobs, folder, resume, scale)
             store.begin()
             done = store.done(jobs, experiment.columns)
             standing = Standing(len(jobs), before=len(done), done=len(done))

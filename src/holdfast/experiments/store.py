@@ -95,13 +95,11 @@ class Store:
         Raises:
             ValueError: There are rows of other jobs than these.
         """
-        manifest = read_manifest(self.folder)
         ids = {job.id for job in jobs}
         strange = [job_id for job_id in self.stored() if job_id not in ids]
         if strange:
-            told = "" if manifest is None else f" ({manifest.what})"
             raise ValueError(
-                f"{self.folder} holds rows of other settings{told}, such as {strange[0]}: "
+                f"{self.folder} holds rows of other settings, such as the job {strange[0]}: "
                 "give another -o, or remove it"
             )
         return {job_id for job_id in self.stored() if self._is_sound(job_id, columns)}

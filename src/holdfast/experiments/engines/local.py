@@ -112,6 +112,7 @@ class LocalEngine:
                 process.stdin.flush()
             data = process.stdout.read()
             code = process.wait()
+            _kill_group(process)  # what the job has started and left behind
         finally:
             self._processes.discard(process)
             process.stdout.close()
@@ -134,8 +135,13 @@ class LocalEngine:
         while self._processes and time.monotonic() < patience:
             time.sleep(0.02)
         for process in list(self._processes):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill_group(process)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    # Where the group is gone, there is nothing to do.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def last_line(log: Path, length: int = 300) -> str:

@@ -29,7 +29,7 @@ __all__ = ["RayEngine"]
 _LOOK = 0.2
 _REACH = 5.0
 """Seconds in which a cluster must answer."""
-_ANSWER = 60.0
+_ANSWER = 30.0
 """Seconds in which it must be one."""
 _ATTEMPT = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 _RETRIES = 3
@@ -169,9 +169,11 @@ def _place(place: Path, campaign: str) -> Iterator[Path]:
 
 
 def _imported(address: str | None) -> Any:
-    """Ray, without its statistics."""
+    """Ray, without its statistics and its messages."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # It would print that a worker was lost; here that is a job that is tried again, or one that has failed.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     if address is None:
         # Without this Ray takes 127.0.0.1 for the machine's own address, and listens to everybody.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from holdfast.core.options import duration_at
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, matrix, select
-from holdfast.runs.statistics import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +77,8 @@ def draw_errors(rows: Table) -> Figure:
             axes.set_yscale("log")
             axes.set_xlabel("iteration")
             axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)
-            axes.legend(fontsize=8)
+            if axes.lines:
+                axes.legend(fontsize=8)
         left.set_ylabel(r"largest error, $\|Q - Q^*\|_\infty$")
     return figure
 
@@ -109,6 +109,8 @@ def _draw_persistences(axes: Axes, rows: Table) -> None:
 
 def _draw_curve(axes: Axes, x: Floats, errors: Floats, color: Any, label: str, style: str = "solid") -> None:
     """Mean of (run, iteration) and its interval."""
+    from holdfast.runs.statistics import mean_interval
+
     shown = x <= _SHOWN
     mean, low, high = mean_interval(errors[:, shown])
     axes.plot(x[shown], mean, color=color, linestyle=style, label=label)

@@ -1,0 +1,170 @@
+"""``holdfast reproduce`` and ``holdfast plot fig:LABEL``: figures from rows, and clear sentences."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.cli import main
+from holdfast.experiments.board import Board, board_lines
+from holdfast.experiments.campaign import Failure, Standing
+from holdfast.experiments.figures import LABELS, find_experiment
+from holdfast.experiments.spec import Job
+from holdfast.experiments.store import read_campaign
+from holdfast.mdp import q_star_options
+from tests.experiments.campaigns import prepare
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(prepare(tmp_path))
+
+
+def is_picture(path: Path) -> bool:
+    return path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 5000
+
+
+def test_the_three_grids(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "tabular"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("fig:tabular: 3 of 3 jobs done, in ")
+    assert "S.######.G   S.######.G   S.##......\n" in out
+    assert "..........   ..######..   ......##.G\n" in out
+    assert is_picture(Path("results/reproduce/tabular-smoke/tabular.png"))
+    # Once more: nothing is run, all is drawn.
+    Path("results/reproduce/tabular-smoke/tabular.png").unlink()
+    manifest = Path("results/reproduce/tabular-smoke/manifest.json")
+    before = manifest.read_bytes()
+    assert main(["reproduce", "fig:TABULAR"]) == 0
+    assert capsys.readouterr().out.startswith("fig:tabular: all 3 jobs were done already, in results/")
+    assert is_picture(Path("results/reproduce/tabular-smoke/tabular.png"))
+    assert manifest.read_bytes() == before
+
+
+def test_the_errors_of_synchronous_learning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "sync", "-o", "sync", "--csv", "flat/sync.csv", "--jobs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    experiment = find_experiment("sync")
+    _, rows = read_campaign(Path("sync"), experiment)
+    # Before the first iteration: the error of N(0, 1) values, which are those of the runs' seeds.
+    from holdfast.envs import make_env
+    from holdfast.tabular import learn_synchronously
+
+    mdp = make_env("sync-grid").unwrapped.tabular_mdp(0.99)
+    again = learn_synchronously(mdp, k_max=6, iterations=40, seeds=(2,))
+    own = (rows["rule"] == "combined") & (rows["seed"] == 2)
+    np.testing.assert_array_equal(rows["error"][own].reshape(41, 6), again.errors_by_k[0])
+    np.testing.assert_allclose(np.abs(again.q[0] - q_star_options(mdp, 6)).max(), rows["error"][own][-6:].max())
+    assert sorted(set(rows["seed"])) == [0, 1, 2]
+    # The flat file has the same, for any tool.
+    with Path("flat/sync.csv").open(newline="") as file:
+        flat = list(csv.DictReader(file))
+    assert list(flat[0]) == [
+        *("rule", "k_max", "alpha", "gamma", "runs", "iterations"),
+        *("seed", "iteration", "k", "error"),
+    ]
+    assert [float(row["error"]) for row in flat] == rows["error"].tolist()
+    figure = experiment.draw(rows)
+    left, right = figure.axes
+    assert [line.get_label() for line in right.lines] == [f"k = {k}" for k in range(1, 7)]
+    assert len(left.lines) == 3
+    mean = rows["error"][(rows["rule"] == "q") & (rows["iteration"] == 40)].mean()
+    assert left.lines[0].get_ydata()[-1] == pytest.approx(mean)
+    # Fewer rules are drawn as far as there are rows.
+    some = {name: column[rows["rule"] == "q"] for name, column in rows.items()}
+    assert len(experiment.draw(some).axes[0].lines) == 1
+    assert is_picture(Path("sync/sync.png"))
+    assert main(["plot", "fig:sync", "sync", "-o", "again.png"]) == 0
+    assert Path("again.png").read_bytes() == Path("sync/sync.png").read_bytes()
+    assert capsys.readouterr().out.startswith("fig:sync at scale smoke, revision 1: rows of 3 of 3 jobs in sync\n")
+    manifest = json.loads(Path("sync/manifest.json").read_text())
+    assert [entry["setting"]["rule"] for entry in manifest["jobs"].values()] == ["q", "combined", "all"]
+    assert {"holdfast", "numpy", "python"} <= set(manifest["sessions"][0]["versions"])
+
+
+def test_an_experiment_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "ladders:LADDER", "--scale", "laptop", "--jobs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("ladder: 4 of 4 jobs done, in ")
+    assert "wrote results/reproduce/ladder-laptop/ladder.png" in out
+    jobs = sorted(Path("results/reproduce/ladder-laptop/rows").iterdir())
+    jobs[0].unlink()
+    assert main(["reproduce", "ladders:LADDER", "--scale", "laptop"]) == 2
+    assert "has the rows of 3 of 4 jobs: give --resume to go on with it, or -o" in capsys.readouterr().err
+    kept = {path: path.stat().st_mtime_ns for path in jobs[1:]}
+    assert main(["reproduce", "ladders:LADDER", "--scale", "laptop", "--resume"]) == 0
+    assert capsys.readouterr().out.startswith("ladder: 4 of 4 jobs done, 1 of them now, in ")
+    assert {path: path.stat().st_mtime_ns for path in jobs[1:]} == kept
+    assert main(["reproduce", "ladders:LADDER", "-o", "results/reproduce/ladder-laptop", "--resume"]) == 2
+    err = capsys.readouterr().err
+    assert (
+        "holds a campaign of ladder at scale laptop, revision 1, not of ladder at scale smoke, revision 1" in err
+    )
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "list"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    listed = [line.split()[0] for line in out.splitlines()[1:] if not line.startswith(" ")]
+    assert listed == [label.removeprefix("fig:") for label in LABELS]
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("reproduce sinc", "not 'sinc'; did you mean sync?"),
+        ("reproduce all --csv x.csv", "--csv must be given with one label, not with all"),
+        ("reproduce sync --jobs 0", "--jobs must be a whole number of at least 1, not 0"),
+        ("reproduce sync --address x:1", "--address must be given with --engine ray"),
+        ("reproduce sync --engine ray --cpus-per-job 0", "--cpus-per-job must be a finite number above 0"),
+        ("reproduce sync --engine ray --gpus-per-job -1", "--gpus-per-job must be a finite number of at least 0"),
+        ("reproduce sync --scale huge", "invalid choice: 'huge'"),
+        ("reproduce sync -o ladders.py", "the campaign's folder must be a folder, but ladders.py is a file"),
+        ("reproduce sync -o .", "must be empty or hold a campaign"),
+        ("reproduce ladders:NO_EXPERIMENT", "must be a holdfast.experiments.spec.Experiment, and is none"),
+        ("reproduce nowhere:AT_ALL", "importing nowhere raised ModuleNotFoundError"),
+        ("plot fig:sync", "fig:sync has no stored rows yet in results/reproduce: run holdfast reproduce sync"),
+        ("plot fig:sync here", "fig:sync has no stored rows yet in here: run holdfast reproduce sync"),
+        ("plot fig:sinc", "did you mean sync?"),
+        ("plot fig:sync a b", "must be given with one folder of rows at most"),
+        ("plot fig:sync --window 5", "--window must not be given with fig:sync"),
+    ],
+)
+def test_clear_sentences(command: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command.split()) == 2
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert {path.name for path in Path().iterdir()} <= {"ladders.py", "__pycache__"}
+
+
+def test_the_table_that_changes() -> None:
+    job = Job("fig:sync", {"rule": "q"}, 0)
+    running = Standing(10, before=1, done=4, began=-100.0, ended=None)
+    running.failures.append(Failure(job, "fell", Path("x")))
+    over = Standing(3, done=3, began=0.0, ended=75.0)
+    lines = board_lines({"sync": running, "tabular": over}, 79, 20)
+    assert lines[0].split() == ["jobs", "done", "running", "failed", "time", "left"]
+    assert lines[2].split() == ["tabular", "3", "3", "0", "0", "1:15", "min"]
+    assert lines[1].split()[:5] == ["sync", "10", "4", "0", "1"]
+    # Four jobs since the beginning, five to go.
+    assert running.seconds_left == pytest.approx(running.seconds * 5 / 4, rel=1e-3)
+    running.running |= {f"job {n}": -20.0 for n in range(12)}
+    lines = board_lines({"sync": running}, 30, 20)
+    assert len(lines) == 2 + 8 + 1
+    assert lines[-1].strip() == "and 4 more"
+    assert max(map(len, lines)) <= 30
+    assert len(board_lines({"sync": running}, 30, 5)) == 5
+
+
+def test_nothing_is_shown_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    import sys
+
+    Board(sys.stderr).close({"sync": Standing(1)})
+    assert capsys.readouterr().err == ""

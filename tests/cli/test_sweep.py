@@ -1,0 +1,78 @@
+"""``holdfast sweep``: every setting of a grid, on the same engine."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.cli import main
+from holdfast.files import read_rows
+from holdfast.runs import find_runs, train
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+COMMAND = "sweep --algo perq --env cliff --grid k_max=2,4 --grid alpha=.5 --episodes 30 --eval-every 0 --jobs 2"
+
+
+def test_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND.split(), "--seeds", "1"]) == 0
+    capsys.readouterr()
+    # More seeds are more jobs; those that are done stay.
+    assert main([*COMMAND.split(), "--seeds", "2"]) == 2
+    assert "has the rows of 2 of 4 jobs: give --resume" in capsys.readouterr().err
+    assert main([*COMMAND.split(), "--seeds", "2", "--resume", "--csv", "all.csv"]) == 0
+    out = capsys.readouterr().out
+    folder = Path("results/sweep/cliff-perq-k_max-alpha")
+    assert out.startswith("sweep: 4 of 4 jobs done, 2 of them now, in ")
+    assert (folder / "sweep.png").read_bytes().startswith(b"\x89PNG")
+    with Path("all.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * 30
+    # A job is the run that the options come to.
+    options = {"environment": "cliff", "algo": "perq", "k_max": 4, "episodes": 30, "eval_every": 0}
+    alone = train({**options, "set": {"alpha": 0.5}, "seed": 1}, "alone")
+    expected = read_rows(alone.path / "metrics.csv")["return"]
+    own = [float(row["return"]) for row in rows if row["k_max"] == "4" and row["seed"] == "1"]
+    assert own == expected
+    assert [status.status for status in find_runs(folder)] == ["finished"] * 4
+    # The table: the mean over two seeds of their last 20 returns, and Student's interval for two values.
+    last = {}
+    for k_max in ("2", "4"):
+        for seed in ("0", "1"):
+            own = [float(row["return"]) for row in rows if (row["k_max"], row["seed"]) == (k_max, seed)]
+            last[k_max, seed] = np.mean(own[-20:])
+    one, two = last["4", "0"], last["4", "1"]
+    line = next(line for line in out.splitlines() if line.startswith("k_max=4"))
+    half = 12.706 * abs(one - two) / 2
+    assert line.split() == ["k_max=4", "2", f"{(one + two) / 2:.5g}", "±", f"{half:.3g}"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--grid kmax=1,2", "--grid names 'kmax', which perq does not have; did you mean k_max?"),
+        ("--grid k_max=1,1", "--grid must give each value of 'k_max' once"),
+        ("--grid k_max", "--grid must be NAME=V1,V2,..., not 'k_max'"),
+        ("--grid k_max=1 --grid k_max=2", "--grid must name 'k_max' once"),
+        ("--grid k_max=1 --set k_max=2", "--grid and --set must not both name 'k_max'"),
+        ("--grid k_max=2,x", "k_max must be a whole number, not 'x'"),
+        ("--grid alpha=.1,x", "alpha must be a number"),
+        ("--grid algo=perq,perx", "--algo must be one of"),
+        ("--grid alpha=.1 --seeds 0", "--seeds must be a whole number of at least 1"),
+        ("--grid alpha=.1 --env nowhere", "environment 'nowhere' is unknown"),
+        ("--grid alpha=.1 --jobs 0", "--jobs must be a whole number of at least 1"),
+    ],
+)
+def test_clear_sentences(options: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--algo", "perq", "--env", "cliff", *options.split()]) == 2
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert list(Path().iterdir()) == []
