@@ -1,8 +1,8 @@
 """Exact solution of tabular models: how its cost grows with the number of states S, with K_max and with γ.
 
-The models are open square grids with the start and the goal in opposite corners, so that the longest way, and
-with it the number of sweeps, grows as √S. Discount and tolerance are the library's defaults where nothing else
-is said.
+The models are open square grids with the start and the goal in opposite corners, where the longest way grows as
+√S, and with it the number of sweeps of value iteration; or winding corridors, where it grows as S. Discount and
+tolerance are the library's defaults where nothing else is said.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from holdfast.mdp import (
 )
 from holdfast.mdp.operators import Operator
 
-__all__ = ["memory_note", "open_grid", "tables"]
+__all__ = ["memory_note", "open_grid", "tables", "winding_corridor"]
 
 K_MAX = 8
 SLIP = 0.2
@@ -37,11 +37,14 @@ SLIP = 0.2
 def tables(settings: Settings) -> Iterator[Table]:
     """One table per question."""
     sides = (6, 8, 12) if settings.quick else (32, 100, 316)
+    large_sides = sides if settings.quick else (100, 316, 1000)
     durations = (1, 2, 4) if settings.quick else (1, 4, 16)
     models = [open_grid(side) for side in sides]
-    yield _growth_with_states(settings, sides, slip=0.0)
+    yield _growth_with_states(settings, large_sides, slip=0.0)
     yield _growth_with_states(settings, sides, slip=SLIP)
-    yield _growth_with_k_max(settings, models[-1], durations)
+    yield _waves_and_sweeps(settings, models)
+    yield _longest_ways(settings, [side - 1 + side % 2 for side in sides])
+    yield _growth_with_k_max(settings, open_grid(large_sides[-1]), durations)
     yield _discounts(settings, sides[1])
     yield _two_ways(settings, sides[1], slip=0.0)
     yield _two_ways(settings, sides[1], slip=SLIP)
@@ -55,6 +58,16 @@ def open_grid(side: int, slip: float = 0.0, gamma: float | None = None) -> Tabul
     rows[0][0], rows[-1][-1] = "S", "G"
     world = GridWorld("\n".join("".join(row) for row in rows), slip=slip)
     return world.tabular_mdp() if gamma is None else world.tabular_mdp(gamma)
+
+
+def winding_corridor(side: int) -> TabularMDP:
+    """The model of one corridor that fills a square, to and fro between holes; ``side`` must be odd."""
+    rows = [["." if row % 2 == 0 else "#"] * side for row in range(side)]
+    for row in range(1, side, 2):
+        rows[row][-1 if row % 4 == 1 else 0] = "."
+    rows[0][0] = "S"
+    rows[-1][-1 if (side - 1) % 4 == 0 else 0] = "G"
+    return GridWorld("\n".join("".join(row) for row in rows)).tabular_mdp()
 
 
 def memory_note(peak: int, result: int, dense: int) -> str:
@@ -88,6 +101,41 @@ def _growth_with_states(settings: Settings, sides: tuple[int, ...], slip: float)
             f"Time grows as S^{growth(sizes, costs):.2f}, memory as S^{growth(sizes, peaks):.2f}.",
             memory_note(peaks[-1], 8 * sizes[-1] * models[-1].n_actions * K_MAX, dense[-1]),
         ),
+    )
+
+
+def _waves_and_sweeps(settings: Settings, models: list[TabularMDP]) -> Table:
+    """The two ways to Q* side by side, size by size; a ratio is to the waves at the same size."""
+    sizes = [model.n_states for model in models]
+    rows: list[Row] = []
+    for model in models:
+
+        def by_sweeps(model: TabularMDP = model) -> FixedPoint:
+            return _iterate(model, bellman_optimality(model), (model.n_states, model.n_actions))
+
+        name = f"{model.n_states} states"
+        rows += compare(
+            settings,
+            {f"policies in waves, {name}": partial(q_star, model), f"value iteration, {name}": by_sweeps},
+            {f"value iteration, {name}": {"sweeps": str(by_sweeps().iterations)}},
+        )
+    waves, sweeps = ([row.timing.median for row in rows[side::2]] for side in (0, 1))
+    return Table(
+        f"Q* of an open grid, slip = 0.0, gamma = {models[0].gamma}, by number of states S",
+        tuple(rows),
+        (f"In waves time grows as S^{growth(sizes, waves):.2f}, in sweeps as S^{growth(sizes, sweeps):.2f}.",),
+    )
+
+
+def _longest_ways(settings: Settings, sides: list[int]) -> Table:
+    models = [winding_corridor(side) for side in sides]
+    sizes = [model.n_states for model in models]
+    rows = compare(settings, {f"{model.n_states} states": partial(q_star, model) for model in models})
+    slope = growth(sizes, [row.timing.median for row in rows])
+    return Table(
+        f"Q* of one winding corridor, gamma = {models[0].gamma}, by number of states S",
+        rows,
+        (f"The way is S/2 steps long, and each step is a wave of its own: time grows as S^{slope:.2f}.",),
     )
 
 

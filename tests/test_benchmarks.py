@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import discover, main
-from benchmarks.bench_solve import memory_note, tables
+from benchmarks.bench_solve import memory_note, tables, winding_corridor
 from benchmarks.harness import (
     WIDTH,
     Row,
@@ -25,6 +25,7 @@ from benchmarks.harness import (
     growth,
     peak_bytes,
 )
+from holdfast.mdp import q_star
 from tests.architecture import ROOT
 
 
@@ -37,9 +38,8 @@ def test_every_benchmark_runs_in_quick_mode(name: str, capsys: pytest.CaptureFix
 
 
 def test_the_rows_of_the_solver() -> None:
-    by_states, by_states_slipping, by_k_max, by_gamma, *two_ways, one_application, by_states_again = tables(
-        Settings(quick=True)
-    )
+    by_states, by_states_slipping, waves, corridor, by_k_max, by_gamma, *rest = tables(Settings(quick=True))
+    *two_ways, one_application, by_states_again = rest
     assert [row.case for row in by_states.rows] == ["36 states", "64 states", "144 states"]
     assert [row.case for row in by_states_slipping.rows] == [row.case for row in by_states.rows]
     assert "slip = 0.0, K_max = 8, gamma = 0.99," in by_states.title
@@ -49,7 +49,11 @@ def test_the_rows_of_the_solver() -> None:
     assert [len(table.rows) for table in two_ways] == [2, 2]
     assert [row.case for row in one_application.rows][2:] == ["H^κ, κ = 1", "H^κ, κ = 2", "H^κ, κ = 4"]
     assert [row.case for row in by_states_again.rows] == [row.case for row in by_states.rows]
-    first = (by_states, by_states_slipping, by_k_max, by_gamma)
+    ways = ("policies in waves", "value iteration")
+    assert [row.case for row in waves.rows] == [f"{way}, {n} states" for n in (36, 64, 144) for way in ways]
+    assert [row.ratio for row in waves.rows[::2]] == [1.0, 1.0, 1.0]
+    assert [row.case for row in corridor.rows] == ["25 states", "49 states", "121 states"]
+    first = (by_states, by_states_slipping, waves, corridor, by_k_max, by_gamma)
     for table in (*first, *two_ways, one_application, by_states_again):
         assert table.rows[0].ratio == 1.0
         for row in table.rows:
@@ -58,6 +62,12 @@ def test_the_rows_of_the_solver() -> None:
             assert row.ratio > 0.0
     # Two sides of 8 cells are 14 steps: that many sweeps, one to notice, one to spare.
     assert two_ways[0].rows[0].facts["sweeps"] == "16"
+
+
+def test_a_winding_corridor_is_as_long_as_it_can_be() -> None:
+    # Rows 0, 2 and 4 of five cells, joined by one cell each: 17 cells, 16 steps. Of 7: 4 rows of 7 and 3 cells.
+    for side, steps in ((5, 16), (7, 30)):
+        assert q_star(winding_corridor(side)).max(axis=1)[0] == pytest.approx(0.99 ** (steps - 1))
 
 
 def test_a_dense_array_is_denied_only_where_the_peak_is_smaller_than_it() -> None:

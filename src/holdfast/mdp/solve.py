@@ -19,6 +19,8 @@ from holdfast.mdp.waves import Waves, is_better
 __all__ = ["FixedPoint", "NoConvergenceError", "fixed_point", "k_values", "q_star", "q_star_options"]
 
 _EPSILON = float(np.finfo(np.float64).eps)
+_SETTLED = 1e-9
+"""A value that changes by less than this part of itself has settled."""
 
 LARGEST_LINEAR_SYSTEM: dict[type, int] = {DenseKernel: 2_000, SparseKernel: 20_000}
 """States up to which policies of a model with chance are evaluated by solving their equations, by its form."""
@@ -156,7 +158,7 @@ def _settled(sweep: Operator, q: NDArray[np.float64], max_sweeps: int) -> NDArra
     """Sweep until no value changes by more than a small part of itself, however small it is, or long enough."""
     for _ in range(max_sweeps):
         following = sweep(q)
-        changes = np.abs(following - q) > 1e-9 * np.abs(following)
+        changes = np.abs(following - q) > _SETTLED * np.abs(following)
         q = following
         if not changes.any():
             break
@@ -189,18 +191,24 @@ def _sweep_policies(mdp: TabularMDP, tolerance: float, max_iterations: int) -> N
 
     A value travels one step in a sweep, and only where the policy goes its way. So the first policy should go
     the right way everywhere: it is greedy for the values of the model in which nothing happens by chance.
+
+    Once the tolerance is reached, as much work again may be done for the sake of small values far away.
     """
     tolerance = check_real("tolerance", tolerance, 0.0, open_low=True)
     limit = check_integer("max_iterations", max_iterations)
     states = np.arange(mdp.n_states)
     values = q_star(likeliest_outcomes(mdp), max_iterations=limit).max(axis=1)
-    for _ in range(limit):
+    last = limit
+    for count in range(1, limit + 1):
         q = mdp.reward + mdp.gamma * mdp.kernel.expect(values)
         policy = q.argmax(axis=1)
         best = q[states, policy]
-        residual = float(np.max(np.abs(best - values)))
+        steps = np.abs(best - values)
+        residual = float(steps.max())
         if _is_near(best, residual, mdp.gamma, tolerance):
-            return q
+            last = min(last, 2 * count)
+            if count == last or np.all(steps <= _SETTLED * np.abs(best)):
+                return q
         chain, reward = mdp.kernel.under(policy), mdp.reward[states, policy]
         values = best
         for _ in range(SWEEPS_PER_POLICY):
