@@ -13,6 +13,7 @@ from gymnasium import spaces
 from holdfast.analysis.fixed_skip import estimate_run_skips
 from holdfast.analysis.run_replay import as_vectors, read_replay
 from holdfast.cli import main
+from holdfast.runs import ALGORITHMS
 from holdfast.runs.deep_training import build_agent, build_vec_env
 from holdfast.runs.directory import RunFolder
 from tests.runs.small_runs import NETWORK, TABLE, trained
@@ -39,6 +40,15 @@ def test_it_is_the_replay_that_the_run_would_go_on_with(run):
         np.testing.assert_array_equal(getattr(found, name), getattr(own, name))
     rows = np.arange(found.left.size)
     np.testing.assert_array_equal(found.store.get(rows), own.store.get(rows))
+
+
+@pytest.mark.parametrize("prioritized", [True, False])
+@pytest.mark.parametrize("algo", [name for name, one in ALGORITHMS.items() if one.is_deep])
+def test_the_replay_of_every_agent_with_a_network_is_read(tmp_path, algo, prioritized):
+    changes = {"k_max": None if algo == "dqn" else 3, "set": {**NETWORK["set"], "prioritized": prioritized}}
+    trained(NETWORK, tmp_path / "run", algo=algo, **changes)
+    assert read_replay(tmp_path / "run").n_added == NETWORK["steps"]
+    assert [row.k for row in estimate_run_skips(tmp_path / "run")] == ([1] if algo == "dqn" else [1, 2, 3])
 
 
 def test_few_samples_are_said_to_be_few(run):

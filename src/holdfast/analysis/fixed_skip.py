@@ -24,6 +24,7 @@ from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.history import discounts
 from holdfast.deep.replay import OptionReplayBuffer
 from holdfast.mdp import NoConvergenceError, TabularMDP, persistent_mdp, q_star
+from holdfast.runs.directory import RunFolder
 
 __all__ = [
     "ExactSkip",
@@ -179,7 +180,9 @@ def estimate_run_skips(
         ValueError: There is no replay to be read or its observations are no vectors, in one sentence.
     """
     replay = read_replay(run)
-    return estimate_skips(replay, range(1, replay.k_max + 1) if ks is None else ks, starts=starts, seed=seed)
+    if ks is None:
+        ks = range(1, min(RunFolder(run).read_config().k_max, replay.buffer_size) + 1)
+    return estimate_skips(replay, ks, starts=starts, seed=seed)
 
 
 def estimate_skips(

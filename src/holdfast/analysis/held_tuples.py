@@ -69,13 +69,15 @@ def held_tuples(replay: OptionReplayBuffer, k: int) -> HeldTuples:
     k = check_integer("k", k)
     rows = _rows_in_order(replay)
     left, numbers = replay.left.ravel()[rows].astype(np.int64), _option_numbers(replay, rows)
+    if not np.any(left >= k):
+        # Ends within k steps would count nothing, as no option was meant to last that long.
+        return HeldTuples(rows[:0], rows[:0], np.zeros(0), rows[:0], np.zeros(0, np.bool_), np.zeros(0), rows[:0])
     lengths = window_length(k, left)
     n_rows, n_envs = replay.left.size, replay.n_envs
     last = (rows + (lengths - 1) * n_envs) % n_rows
     terminal = _terminal_rows(replay)[last]
     kept = (left >= k) | ((left > 0) & terminal)
     weights = np.where(left >= k, 1.0, _shares(replay, rows, left, numbers, k))
-    # No option was ever meant to last that long where these are 0.
     kept &= weights > 0.0
     rows, lengths, last = rows[kept], lengths[kept], last[kept]
     steps = (rows[:, None] + np.arange(k) * n_envs) % n_rows
