@@ -52,8 +52,8 @@ def test_samples_are_those_of_the_literal_buffers(data):
     for k in (1, 2, 3):
         found, weights = found_in(trial, k)
         complete, ended = expected_in(trial, k)
-        # Where no hold is likely to last k steps, ends within k steps count nothing.
-        assert found in (complete + ended, complete)
+        # Where no option was meant to last that long, an end within k steps counts nothing.
+        assert complete <= found <= complete + ended
         assert np.all((weights > 0.0) & (weights <= 1.0))
 
 
@@ -68,12 +68,15 @@ def played(*steps, **settings):
 GO, END, CUT = "goes on", "terminated", "truncated"
 
 
-@pytest.mark.parametrize(("end", "lengths"), [(GO, [2]), (CUT, [2]), (END, [2, 1])])
-def test_only_a_terminal_end_stands_for_a_longer_hold(end, lengths):
-    # One hold of 2 steps, whose second step is the last of its option whatever ended it.
-    found = held_tuples(played((0, 2, GO), (0, 2, end)).buffer, 2)
-    assert found.rewards.tolist() == [1.0 + 0.5 * (length == 2) for length in lengths]
-    assert found.dones.tolist() == [end == END] * len(lengths)
+@pytest.mark.parametrize("end", [GO, CUT, END])
+def test_only_a_terminal_end_stands_for_a_longer_hold(end):
+    # After an option of three steps, one of two, whose last step is a hold of two only if it terminates.
+    found = held_tuples(played(*[(1, 3, GO)] * 3, (0, 2, GO), (0, 2, end)).buffer, 2)
+    is_end = end == END
+    assert found.actions.tolist() == [1, 1, 0] + [0] * is_end
+    assert found.rewards.tolist() == [1.5, 1.5, 1.5] + [1.0] * is_end
+    assert found.dones.tolist() == [False, False, is_end] + [True] * is_end
+    assert found.weights.tolist() == [1.0] * (3 + is_end)
 
 
 def test_a_running_option_is_no_sample():
@@ -89,10 +92,22 @@ def test_options_are_numbered_apart_in_every_environment():
 
 def test_survival_by_hand():
     # Over by choice after 1, 2, 3 and 3 steps; one cut off by the end of the episode after 1, one after 2.
-    left = np.array([1, 2, 3, 3, 1, 2])
+    durations = np.array([1, 2, 3, 3, 1, 2])
     cut = np.array([False, False, False, False, True, True])
-    # Beyond 1: five could be seen to choose, one stopped. Beyond 2: of three, one.
-    np.testing.assert_allclose(hold_survival(left, cut, 4), [1, 1, 4 / 5, 4 / 5 * 2 / 3, 0])
+    # After 1, five could be seen to choose, one stopped. After 2, of three, one. After 3 both.
+    np.testing.assert_allclose(hold_survival(durations, cut, 5), [1, 1, 4 / 5, 4 / 5 * 2 / 3, 0, 0])
+    np.testing.assert_allclose(hold_survival(durations, cut, 2), [1, 1, 4 / 5])
+    assert hold_survival(durations[:0], cut[:0], 2).tolist() == [1, 1, 0]
+
+
+def test_weights_by_hand():
+    # Options over by choice after 1, 2 and 3 steps; then one that terminates with its second step.
+    steps = [(0, 1, GO)] + [(1, 2, GO)] * 2 + [(2, 3, GO)] * 3 + [(0, 3, GO), (0, 3, END)]
+    found = held_tuples(played(*steps).buffer, 2)
+    # Ŝ = 1, 1, 3/4, 3/4·1/2, 0. Its first step is a hold of two; its second, at e = 1 with one to go, counts
+    # Ŝ(3)/Ŝ(2) = 1/2, as much as options that lasted two steps went on to a third.
+    assert found.actions.tolist() == [1, 2, 2, 0, 0]
+    assert found.weights.tolist() == [1, 1, 1, 1, 0.5]
 
 
 def test_ends_are_as_likely_as_in_the_model():
@@ -111,7 +126,8 @@ def test_an_agent_that_never_holds_gives_no_sample_of_two_steps():
     P = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
     ring = random_ring(TabularMDP(P, np.zeros((2, 1)), 0.9, initial=0, terminal=[1]), 100, 1)
     assert len(held_tuples(ring, 1).rows) == 100
-    assert len(held_tuples(ring, 2).rows) == 0
+    assert [len(part) for part in held_tuples(ring, 2)] == [0] * 7
+    assert len(held_tuples(ring, 10**12).rows) == 0
 
 
 @pytest.mark.parametrize(("capacity", "numbers"), [(9, [1, 4, 6]), (4, [4, 6]), (3, [4, 6]), (2, [6]), (1, [])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from gymnasium import spaces
 
 from holdfast.analysis.fixed_skip import estimate_run_skips
 from holdfast.analysis.run_replay import as_vectors, read_replay
+from holdfast.cli import main
+from holdfast.runs import ALGORITHMS
 from holdfast.runs.deep_training import build_agent, build_vec_env
 from holdfast.runs.directory import RunFolder
 from tests.runs.small_runs import NETWORK, TABLE, trained
@@ -39,11 +42,37 @@ def test_it_is_the_replay_that_the_run_would_go_on_with(run):
     np.testing.assert_array_equal(found.store.get(rows), own.store.get(rows))
 
 
+@pytest.mark.parametrize("prioritized", [True, False])
+@pytest.mark.parametrize("algo", [name for name, one in ALGORITHMS.items() if one.is_deep])
+def test_the_replay_of_every_agent_with_a_network_is_read(tmp_path, algo, prioritized):
+    changes = {"k_max": None if algo == "dqn" else 3, "set": {**NETWORK["set"], "prioritized": prioritized}}
+    trained(NETWORK, tmp_path / "run", algo=algo, **changes)
+    assert read_replay(tmp_path / "run").n_added == NETWORK["steps"]
+    assert [row.k for row in estimate_run_skips(tmp_path / "run")] == ([1] if algo == "dqn" else [1, 2, 3])
+
+
 def test_few_samples_are_said_to_be_few(run):
     rows = estimate_run_skips(run)
     assert [row.k for row in rows] == [1, 2, 3]
     assert all(row.value is None and row.index is None and row.tuples < 100 for row in rows)
     assert rows[1].note == f"{rows[1].tuples} samples of holding for 2 steps are too few, 100 are needed"
+
+
+def test_a_run_of_the_command_line_from_end_to_end(tmp_path, capsys):
+    path = tmp_path / "cart"
+    options = ["--k-max", "4", "--steps", "2000", "--eval-every", "0", "--set", "learning_starts=2000"]
+    assert main(["train", "CartPole-v1", *options, "-o", str(path)]) == 0
+    capsys.readouterr()
+    rows = estimate_run_skips(path, seed=1)
+    assert [row.k for row in rows] == [1, 2, 3, 4]
+    assert all(one.tuples > other.tuples > 100 for one, other in pairwise(rows))
+    assert estimate_run_skips(path, [3], seed=1) == [rows[2]]
+    for row in rows:
+        # A step pays 1, and random options drop the pole after some twenty of them.
+        assert 15.0 < row.value <= 100.0
+        assert row.index < row.value
+        assert row.residual > 0.0
+        assert row.note is None
 
 
 def test_runs_without_a_replay_say_so_in_a_sentence(tmp_path, run):

@@ -24,6 +24,7 @@ from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.history import discounts
 from holdfast.deep.replay import OptionReplayBuffer
 from holdfast.mdp import NoConvergenceError, TabularMDP, persistent_mdp, q_star
+from holdfast.runs.directory import RunFolder
 
 __all__ = [
     "ExactSkip",
@@ -56,7 +57,7 @@ class ExactSkip:
     Attributes:
         k: The frame skip.
         value: V*_(k), the optimal value at the start of the k-persistent process; None where it is infinite.
-        loss: V* − V*_(k), never below 0 but for rounding; None where it is infinite.
+        loss: V* − V*_(k), at least 0; None where it is infinite.
         note: Why there is no value.
     """
 
@@ -89,7 +90,8 @@ def exact_skips(mdp: TabularMDP, ks: Iterable[int]) -> list[ExactSkip]:
             note = f"without discount, holding every action for {k} steps has no finite value"
             found.append(ExactSkip(k, None, None, note))
         else:
-            found.append(ExactSkip(k, value, best - value))
+            # No skip is better than none: what is below 0 is rounding.
+            found.append(ExactSkip(k, value, max(best - value, 0.0)))
     return found
 
 
@@ -119,7 +121,7 @@ class SkipEstimate:
         value: Ĵ_k, the estimate of V*_(k) averaged over first observations; None with too few samples.
         residual: L2 norm of the Bellman residual over samples that were not fitted.
         index: B_k, by which Metelli et al. choose the skip, the largest being the best; None with γ = 1.
-        note: What is missing, and why.
+        note: What is missing, and why; or why the numbers mean nothing.
     """
 
     k: int
@@ -178,7 +180,9 @@ def estimate_run_skips(
         ValueError: There is no replay to be read or its observations are no vectors, in one sentence.
     """
     replay = read_replay(run)
-    return estimate_skips(replay, range(1, replay.k_max + 1) if ks is None else ks, starts=starts, seed=seed)
+    if ks is None:
+        ks = range(1, min(RunFolder(run).read_config().k_max, replay.buffer_size) + 1)
+    return estimate_skips(replay, ks, starts=starts, seed=seed)
 
 
 def estimate_skips(
@@ -242,9 +246,13 @@ def _estimate(
         return SkipEstimate(k, count, value, note="too few samples to judge the estimate by")
     own, again, targets, weights = own[known], again[known], targets[known], new.weights[known]
     residual = bellman_residual(own, targets, weights)
+    reason: str | None = None
+    if not samples.dones.any() and np.ptp(samples.rewards) <= 1e-6 * np.abs(samples.rewards).max():
+        reason = "all samples pay the same and none ends the episode: they say nothing about this skip"
     if gamma_k >= 1.0:
-        return SkipEstimate(k, count, value, residual, note="B_k needs a discount factor below 1")
-    return SkipEstimate(k, count, value, residual, persistence_index(value, again - own, weights, replay.gamma, k))
+        return SkipEstimate(k, count, value, residual, note=reason or "B_k needs a discount factor below 1")
+    index = persistence_index(value, again - own, weights, replay.gamma, k)
+    return SkipEstimate(k, count, value, residual, index, reason)
 
 
 def _at(fitted: FittedQ, samples: Samples) -> Floats:

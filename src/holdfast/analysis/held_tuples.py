@@ -5,12 +5,13 @@ steps. So is a step whose option ended sooner because the episode terminated: a 
 pays nothing, so that a longer hold would have ended alike. A hold that was over sooner for any other reason, by
 choice or by a time limit, does not say what k steps would have brought and is left out.
 
-The second kind is seen more often than it should be. A hold that was meant for ℓ < k steps is a sample if the
-episode terminates within them, and none if it does not; where moves are random, counting all of them would make
-ends look too likely, and counting none would hide ends altogether. So a terminal sample of length ℓ counts
-P(m ≥ k | m ≥ ℓ), with m the steps that a hold was still meant to last: the share that would have been seen to
-the end. The ends of episodes censor m, so that ``hold_survival`` is the product-limit estimate. It takes m to be
-independent of the state; where moves are certain, all samples of one hold are the same, whatever they count.
+The second kind is seen more often than it should be. A hold with ℓ < k steps to go is a sample if the episode
+terminates within them, and none if it does not; where moves are random, counting all of them would make ends look
+too likely, and counting none would hide ends altogether. So a terminal sample of length ℓ, in an option that had
+lasted e steps, counts P(κ ≥ e + k | κ ≥ e + ℓ), with κ the steps that the option was meant for: the share of such
+samples that would have been seen to the end. Ends of episodes censor κ, so that ``hold_survival`` is the
+product-limit estimate. It takes κ to be independent of where the option began, which is so for random options;
+where moves are certain, all samples of one hold are the same, whatever they count.
 """
 
 from __future__ import annotations
@@ -68,14 +69,15 @@ def held_tuples(replay: OptionReplayBuffer, k: int) -> HeldTuples:
     k = check_integer("k", k)
     rows = _rows_in_order(replay)
     left, numbers = replay.left.ravel()[rows].astype(np.int64), _option_numbers(replay, rows)
+    if not np.any(left >= k):
+        # Ends within k steps would count nothing, as no option was meant to last that long.
+        return HeldTuples(rows[:0], rows[:0], np.zeros(0), rows[:0], np.zeros(0, np.bool_), np.zeros(0), rows[:0])
     lengths = window_length(k, left)
     n_rows, n_envs = replay.left.size, replay.n_envs
     last = (rows + (lengths - 1) * n_envs) % n_rows
     terminal = _terminal_rows(replay)[last]
     kept = (left >= k) | ((left > 0) & terminal)
-    survival = hold_survival(left, replay.dones.ravel()[(rows + (left - 1) * n_envs) % n_rows] > 0, k)
-    weights = np.where(left >= k, 1.0, survival[k] / np.maximum(survival[lengths], 1e-300))
-    # No hold was ever meant for k steps where these are 0.
+    weights = np.where(left >= k, 1.0, _shares(replay, rows, left, numbers, k))
     kept &= weights > 0.0
     rows, lengths, last = rows[kept], lengths[kept], last[kept]
     steps = (rows[:, None] + np.arange(k) * n_envs) % n_rows
@@ -92,26 +94,27 @@ def held_tuples(replay: OptionReplayBuffer, k: int) -> HeldTuples:
     )
 
 
-def hold_survival(left: Integers, ended_with_episode: Bools, k: int) -> Floats:
-    """Ŝ(m) = Π_{j<m} (1 − c_j / n_j) for m = 0..k: the probability that a hold goes on for at least m more steps.
+def hold_survival(durations: Integers, ended_with_episode: Bools, longest: int) -> Floats:
+    """Ŝ(m) = Π_{j<m} (1 − c_j / n_j) for m = 0..longest: how likely an option is meant for m steps or more.
 
-    c_j are the steps after which the hold went on for exactly j more and was then over by choice; n_j are those
-    for which that could have been seen, as the episode was not over by then (Kaplan and Meier, 1958).
+    c_j are the options that were over by choice after j steps; n_j are those for which that could have been seen,
+    as they lasted that long and the episode was not over by then (Kaplan and Meier, 1958).
 
     Args:
-        left: (N,) steps to go in the option, itself included; 0 where it is not over yet.
-        ended_with_episode: (N,) whether the option was over because the episode was.
-        k: The largest m.
+        durations: (O,) steps that options lasted.
+        ended_with_episode: (O,) whether an option was over because the episode was.
+        longest: The largest m.
 
     Returns:
-        (k + 1,) with Ŝ(0) = Ŝ(1) = 1.
+        (longest + 1,) with Ŝ(0) = Ŝ(1) = 1.
     """
-    survival = np.ones(k + 1)
-    for m in range(2, k + 1):
-        chosen = np.count_nonzero((left == m - 1) & ~ended_with_episode)
-        at_risk = np.count_nonzero(left > m - 1) + chosen
-        survival[m] = survival[m - 1] * (1.0 - chosen / at_risk if at_risk else 0.0)
-    return survival
+    chosen = np.bincount(durations[~ended_with_episode], minlength=longest + 1)[: longest + 1]
+    lasted = np.bincount(np.minimum(durations, longest + 1), minlength=longest + 2)
+    longer = lasted[::-1].cumsum()[::-1][1:]
+    at_risk = longer + chosen
+    goes_on = np.where(at_risk > 0, longer / np.maximum(at_risk, 1), 0.0)
+    goes_on[0] = 1.0
+    return np.concatenate([[1.0], np.cumprod(goes_on[:-1])])
 
 
 def episode_starts(replay: OptionReplayBuffer) -> Integers:
@@ -137,6 +140,19 @@ def _option_numbers(replay: OptionReplayBuffer, rows: Integers) -> Integers:
     before = np.cumsum(ends, axis=0) - ends
     numbers: Integers = before.astype(np.int64) * replay.n_envs + np.arange(replay.n_envs)
     return numbers.ravel()
+
+
+def _shares(replay: OptionReplayBuffer, rows: Integers, left: Integers, numbers: Integers, k: int) -> Floats:
+    """(N,) P(κ ≥ e + k | κ ≥ e + ℓ) of each step, with ℓ = left and e the steps that its option had lasted."""
+    durations = np.zeros(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(durations, numbers, left)
+    last = left == 1
+    options = numbers[last]
+    survival = hold_survival(
+        durations[options], replay.dones.ravel()[rows[last]] > 0, int(durations.max(initial=0)) + k
+    )
+    total = durations[numbers]
+    return np.asarray(survival[total - left + k] / np.maximum(survival[total], 1e-300))
 
 
 def _terminal_rows(replay: OptionReplayBuffer) -> Bools:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_discount, check_integer
-from holdfast.core.saved import take, take_mapping
+from holdfast.core.saved import take, take_array, take_mapping
 from holdfast.deep.replay import OptionReplayBuffer
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.policy_files import read_policy
@@ -54,6 +55,10 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
         gamma = check_discount(arguments.get("gamma"))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder.config_file} is damaged: {error}") from None
+    if take(made_of, "k_max") != str(config.k_max):
+        raise ValueError(f"{folder.config_file} is damaged: k_max must be that of the checkpoint")
+    saved = take_mapping(agent, "replay")
+    n_views = _n_views(saved)
     replay = OptionReplayBuffer(
         size,
         space_from(policy, "observation_space"),
@@ -61,12 +66,19 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
         device="cpu",
         n_envs=config.n_envs,
         handle_timeout_termination=take(made_of, "handle_timeout_termination") != "False",
-        k_max=config.k_max,
+        k_max=n_views or 1,
         gamma=gamma,
-        prioritized=arguments.get("prioritized") is not False,
+        prioritized=n_views is not None,
     )
-    replay.restore(take_mapping(agent, "replay"))
+    replay.restore(saved)
     return replay
+
+
+def _n_views(saved: Mapping[str, Any]) -> int | None:
+    """The views that the agent learned from, which may be fewer than K; None for one that is drawn uniformly."""
+    if take(saved, "trees") is None:
+        return None
+    return len(take_array(take_mapping(saved, "trees"), "leaves", np.float64, (None, None)))
 
 
 def as_vectors(space: spaces.Space[Any], observations: Any) -> NDArray[np.float64]:
