@@ -82,17 +82,12 @@ STATEMENTS = {"Lemma", "Theorem", "Corollary"}
 
 # Take an item off when its code lands, and lower the number with it. Neither ever grows.
 PENDING = [
-    "fig:adv_exploration",
-    "fig:adv_exploration_fix",
     "fig:atari",
     "fig:atariK",
     "fig:freeway_comp",
     "fig:freeway_extended",
-    "fig:mt_car_2",
-    "fig:mtcar",
-    "fig:mtcar_comp",
 ]
-PENDING_AT_MOST = 9
+PENDING_AT_MOST = 4
 
 
 class Claim(NamedTuple):

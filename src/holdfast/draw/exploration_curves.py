@@ -66,9 +66,6 @@ def draw_exploration_curves(
     is cut at twice the depth of the deepest minimum, so that a minimum is seen beside what is far worse. Where
     numbers are estimates, bands are two standard errors wide to either side.
 
-    Paper: Figure fig:kem_complete
-    Paper: Figure fig:Kemeny
-
     Args:
         panels: The curves of each environment, by what is written above them.
         title: Written above everything.

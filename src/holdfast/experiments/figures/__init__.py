@@ -16,6 +16,10 @@ from holdfast.runs.algorithms import nearest_names
 __all__ = ["LABELS", "find_experiment", "find_label", "is_code"]
 
 LABELS = (
+    "fig:Kemeny",
+    "fig:kem_complete",
+    "fig:adv_exploration",
+    "fig:adv_exploration_fix",
     "fig:all_pers_update",
     "fig:sync_env",
     "fig:sync_val",
@@ -25,6 +29,9 @@ LABELS = (
     "fig:tabular_noboot",
     "fig:tabular_multi",
     "fig:tabular_times",
+    "fig:mtcar",
+    "fig:mt_car_2",
+    "fig:mtcar_comp",
 )
 """In the order in which they are listed."""
 

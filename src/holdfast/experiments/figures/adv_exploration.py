@@ -1,0 +1,34 @@
+"""Where random options of up to K steps lead in MountainCar."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.experiments.car_visits import COLUMNS, draw_visits, plan_visits, run_visits, visit_lines
+from holdfast.experiments.spec import Experiment
+from holdfast.experiments.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["EXPERIMENT", "draw_dynamic_visits"]
+
+
+def draw_dynamic_visits(rows: Table) -> Figure:
+    """Visits of position and velocity by random options of any length up to K, a map for each K.
+
+    Paper: Figure fig:adv_exploration
+    """
+    return draw_visits(rows, "MountainCar, random options of up to K steps")
+
+
+EXPERIMENT = Experiment(
+    label="fig:adv_exploration",
+    title="MountainCar: where random options of up to K steps lead",
+    columns=COLUMNS,
+    plan=partial(plan_visits, mode="dynamic"),
+    run=run_visits,
+    draw=draw_dynamic_visits,
+    summary=visit_lines,
+)

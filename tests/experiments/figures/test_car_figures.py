@@ -1,0 +1,113 @@
+"""The figures of training on MountainCar, at a scale of seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.deep import PerDQN
+from holdfast.draw import save_figure
+from holdfast.experiments.car_training import dqn, ez_greedy, per_dqn
+from holdfast.experiments.figures import find_experiment
+from holdfast.experiments.spec import Experiment
+from holdfast.experiments.tables import Table, select
+from holdfast.files import read_json
+from tests.experiments.smoke import check_summary, rows_of
+
+LABELS = ("mtcar", "mt_car_2", "mtcar_comp")
+EXPECTED = {
+    "mtcar": ["PerDQN(8)", "PerDQN(16)", "TempoRL(8)", "DQN"],
+    "mt_car_2": ["PerDQN(8)", "MSA-DQN(8)", "TempoRL(8)"],
+    "mtcar_comp": [
+        *("PerDQN(8)", "PerDQN(16)", "DQN(x8)", "DQN(x16)"),
+        *("εz(8)", "εz(16)", "εz(8x8)", "εz(16x16)"),
+    ],
+}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_who_is_trained_how_long(label: str) -> None:
+    experiment = find_experiment(label)
+    for scale, steps, seeds in (("laptop", 150_000, 2), ("paper", 600_000, 10 if label == "mtcar_comp" else 20)):
+        jobs = experiment.jobs(scale)
+        assert [job.setting["driver"] for job in jobs[: len(EXPECTED[label])]] == EXPECTED[label]
+        assert {job.seed for job in jobs} == set(range(seeds))
+        assert len(jobs) == seeds * len(EXPECTED[label])
+        assert {job.setting["steps"] for job in jobs} == {steps}
+
+
+def test_batches_are_as_large_as_their_names_say() -> None:
+    assert dqn(8).arguments == {"batch_size": 256}
+    assert ez_greedy(16, 16).arguments == {"k_max": 16, "batch_size": 512}
+    assert per_dqn(8).arguments == {"k_max": 8}
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("car") / "campaign"
+
+
+@pytest.fixture(scope="module")
+def rows(campaign: Path) -> Table:
+    return rows_of(find_experiment("mt_car_2"), campaign)
+
+
+def test_rows_of_a_short_training(rows: Table) -> None:
+    assert dict.fromkeys(rows["driver"].tolist()) == dict.fromkeys(EXPECTED["mt_car_2"])
+    for driver in EXPECTED["mt_car_2"]:
+        own = select(rows, driver=driver)
+        assert own["step"].tolist() == [100.0, 200.0, 300.0, 400.0]
+        # Nothing reaches the flag in two episodes; the first ends after 200 steps.
+        assert own["return"].tolist() == [-200.0] * 4
+        assert np.isnan(own["decisions"][0])
+        assert 200 / 8 <= own["decisions"][1] <= 200
+
+
+def test_they_are_trained_with_the_papers_settings(rows: Table, campaign: Path) -> None:
+    paper = PerDQN.paper_mountain_car()
+    for run in (campaign / "runs").iterdir():
+        arguments = read_json(run / "config.json")["set"]
+        assert arguments["schedule_steps"] == 600_000
+        assert arguments["normalize_observations"] == "space"
+        # At this scale alone learning starts sooner, from a smaller ring.
+        for name in set(paper) - {"learning_starts", "buffer_size"}:
+            assert arguments[name] == paper[name], name
+
+
+def made_up(drivers: list[str], returns: dict[int, list[float]]) -> Table:
+    """Rows of drivers with the same returns, by seed."""
+    parts = [
+        {"driver": driver, "seed": float(seed), "step": 1000.0 * (n + 1), "return": value, "decisions": 10.0}
+        for driver in drivers
+        for seed, curve in returns.items()
+        for n, value in enumerate(curve)
+    ]
+    return {name: np.array([part[name] for part in parts]) for name in parts[0]}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_pictures_show_everybody(label: str, tmp_path: Path) -> None:
+    experiment: Experiment = find_experiment(label)
+    figure = experiment.draw(made_up(EXPECTED[label], {0: [-200.0, -180.0, -110.0], 1: [-200.0, -200.0, -120.0]}))
+    shown = {line.get_label() for axes in figure.axes for line in axes.lines}
+    assert {f"{driver}, 2 runs" for driver in EXPECTED[label]} <= shown
+    assert len(figure.axes) == (3 if label == "mtcar_comp" else 1)
+    line = figure.axes[0].lines[0]
+    np.testing.assert_allclose(line.get_ydata(), [-200.0, -190.0, -115.0])
+    save_figure(figure, tmp_path / "car.png")
+
+
+def test_the_table_by_hand() -> None:
+    rows = made_up(["PerDQN(8)"], {0: [-200.0, -180.0, -110.0], 1: [-200.0, -200.0, -200.0]})
+    lines = check_summary(find_experiment("mtcar"), rows)
+    assert lines[0].split() == ["agent", "runs", "reached", "flag", "at", "1,000", "at", "2,000", "at", "3,000"]
+    # Two seeds: t = 12.706 with one degree of freedom, so 10 · 12.706 and 45 · 12.706.
+    assert lines[1].split() == ["PerDQN(8)", "2", "1", "-200.0", "±0", "-190.0", "±127", "-155.0", "±572"]
+
+
+def test_what_is_missing_is_left_out(rows: Table) -> None:
+    only = select(rows, driver="PerDQN(8)")
+    figure = find_experiment("mtcar").draw(only)
+    assert [line.get_label() for line in figure.axes[0].lines] == ["PerDQN(8), 1 run"]
