@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.architecture import ROOT
 
-__all__ = ["begin", "contents", "finish", "prepare"]
+__all__ = ["begin", "contents", "finish", "is_alive", "prepare", "wait_until"]
 
 
 def prepare(folder: Path) -> Path:
@@ -49,3 +51,22 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 def contents(campaign: Path) -> dict[str, bytes]:
     """The files of a campaign's rows, hidden ones too."""
     return {path.name: path.read_bytes() for path in sorted((campaign / "rows").iterdir())}
+
+
+def is_alive(number: int) -> bool:
+    """Whether there is a process of that number."""
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether something comes true in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True

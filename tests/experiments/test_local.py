@@ -6,33 +6,15 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.experiments.campaigns import begin, contents, finish, prepare
+from tests.experiments.campaigns import begin, contents, finish, is_alive, prepare, wait_until
 from tests.experiments.kills import killed_campaigns
 from tests.experiments.ladders import FALLING, TALL
 
 WAYS = ("raise", "columns", "die", "never")
-
-
-def is_alive(number: int) -> bool:
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-def wait_until(condition, seconds: float = 30.0) -> bool:
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def test_who_falls_costs_one_job(tmp_path: Path) -> None:

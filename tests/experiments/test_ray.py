@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import ipaddress
 import secrets
+import signal
 import socket
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from holdfast.cli import main
 from holdfast.experiments.engines import ray as ray_engine
-from tests.experiments.campaigns import begin, contents, finish, prepare
+from tests.experiments.campaigns import begin, contents, finish, is_alive, prepare, wait_until
 from tests.experiments.ladders import SLIPPING
 
 needs_ray = pytest.mark.skipif(
@@ -81,6 +82,22 @@ def test_ray_gives_the_rows_that_processes_give_and_replaces_a_worker_that_died(
     assert out.startswith("slipping: 4 of 4 jobs done, 1 of them now, in ")
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
     assert len(contents(tmp_path / "ray")) == len(SLIPPING.jobs("smoke"))
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_campaign_on_ray_stops_when_it_is_told_to(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    process = begin(tmp_path, "ladders:WAITING", "-o", "c", "--engine", "ray", "--jobs", "2")
+    marks = [tmp_path / f"waiting-{seed}" for seed in range(2)]
+    assert wait_until(lambda: all(mark.exists() and mark.read_text() for mark in marks), seconds=120.0)
+    process.send_signal(signal.SIGTERM)
+    code, out, err = finish(process)
+    assert code == 128 + signal.SIGTERM
+    assert err == "holdfast reproduce: stopped; the same command with --resume goes on from there\n"
+    assert out.startswith("waiting: 0 of 2 jobs done, in ")
+    workers = [int(mark.read_text().split()[0]) for mark in marks]
+    assert wait_until(lambda: not any(map(is_alive, workers)))
 
 
 def test_without_ray_the_sentence_says_how_to_get_it(

@@ -86,8 +86,8 @@ def check_folder(
         if store.stored():
             raise ValueError(f"{folder} has rows and no manifest.json: give another -o, or remove it")
         return 0
-    if manifest.what != new_manifest(experiment, scale).what:
-        wanted = new_manifest(experiment, scale).what
+    wanted = new_manifest(experiment, scale).what
+    if manifest.what != wanted:
         raise ValueError(
             f"{folder} holds a campaign of {manifest.what}, not of {wanted}: give another -o, or remove it"
         )

@@ -11,6 +11,7 @@ import io
 import math
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -63,6 +64,7 @@ class RayEngine:
 
     def __enter__(self) -> Self:
         self._ray = _imported(self.address)
+        handler = signal.getsignal(signal.SIGTERM)
         try:
             if self.address is None:
                 # Not in the usual folder, which is shared by all who use this machine.
@@ -74,6 +76,9 @@ class RayEngine:
         except BaseException:
             self.__exit__()
             raise
+        finally:
+            # Ray puts one of its own there, which ends the process at once.
+            signal.signal(signal.SIGTERM, handler)
         return self
 
     def __exit__(self, *error: object) -> None:
