@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,25 +122,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _from_environment(arguments: argparse.Namespace) -> int:
     from holdfast.analysis.exploring import explore
-    from holdfast.cli.code import allow_code
+    from holdfast.cli.environments import named_environment, output_folder
     from holdfast.cli.explore_text import as_text
-    from holdfast.cli.values import file_name, keyword_arguments
     from holdfast.cli.waiting import Waiting
-    from holdfast.envs import make_env
 
     k_values = _k_values(arguments.k_max or "1,2,4,8,16,32,64")
-    allow_code(arguments.environment)
-    name = file_name(arguments.environment)
-    out = arguments.out
-    if out is None and not arguments.json:
-        out = Path("results") / f"explore-{name}"
-    if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"-o must name a folder, but {out} is a file")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        env = make_env(arguments.environment, **keyword_arguments("--env-kwargs", arguments.env_kwargs))
-    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        sys.stderr.write(f"holdfast explore: warning: {sentence}\n")
+    out = output_folder(arguments)
+    env = named_environment(arguments)
     try:
         with Waiting(sys.stderr, "exploring") as waiting:
             found = explore(

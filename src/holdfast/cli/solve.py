@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,26 +97,18 @@ class _Solution(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Solve, print, write."""
-    from holdfast.cli.values import file_name, keyword_arguments
+    from holdfast.cli.environments import named_environment, output_folder
+    from holdfast.cli.values import file_name
     from holdfast.cli.waiting import Waiting
     from holdfast.core.checks import check_discount, check_integer
-    from holdfast.envs import make_env
     from holdfast.mdp import TabularMDP
 
     check_integer("--k-max", arguments.k_max)
     check_discount(arguments.gamma)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        env = make_env(arguments.environment, **keyword_arguments("--env-kwargs", arguments.env_kwargs))
-    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        sys.stderr.write(f"holdfast solve: warning: {sentence}\n")
+    env = named_environment(arguments)
     mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
     name = file_name(arguments.environment)
-    out: Path | None = arguments.out
-    if out is None and not arguments.json:
-        out = Path("results") / f"solve-{name}"
-    if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"-o must name a folder, but {out} is a file")
+    out = output_folder(arguments)
     with Waiting(sys.stderr, f"solving {mdp.n_states:,} states") as waiting:
         solution = _solve(name, env, mdp, arguments.k_max)
         waiting.say("drawing and writing the values")

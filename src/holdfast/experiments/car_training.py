@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,8 +168,8 @@ def draw_returns_by_panel(rows: Table, panels: Mapping[str, Sequence[Driver]]) -
             mean, low, high = mean_interval(returns)
             color = algorithm_color(driver.algorithm)
             dash = sum(curve.color == color for curve in curves)
-            ends = (low, high) if len(returns) > 1 else (None, None)
-            curves.append(Curve(f"{driver.name}, {_counted(returns)}", color, steps, mean, *ends, dash=dash))
+            curve = Curve(f"{driver.name}, {_counted(returns)}", color, steps, mean, dash=dash)
+            curves.append(replace(curve, low=low, high=high) if len(returns) > 1 else curve)
         if curves:
             drawn.append(Panel(title, curves))
     return draw_curves(drawn, "steps", f"return, last {_LAST} episodes")

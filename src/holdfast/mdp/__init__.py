@@ -9,7 +9,7 @@ from holdfast.mdp.kemeny import (
     stationary_distribution,
     stationary_entropy,
 )
-from holdfast.mdp.kemeny_estimates import Estimate, estimate_kemeny, estimate_row_entropy
+from holdfast.mdp.kemeny_estimates import EstimateWithError, estimate_kemeny, estimate_row_entropy
 from holdfast.mdp.model import TabularMDP
 from holdfast.mdp.operators import (
     all_persistence,
@@ -25,7 +25,7 @@ from holdfast.mdp.solve import FixedPoint, NoConvergenceError, fixed_point, k_va
 
 __all__ = [
     "ChainOperator",
-    "Estimate",
+    "EstimateWithError",
     "ExplorationCurve",
     "FixedPoint",
     "NoConvergenceError",

@@ -12,7 +12,7 @@ from holdfast.core.checks import check_choice, check_integer
 from holdfast.mdp.chains import ChainOperator
 from holdfast.mdp.kemeny import entropies, kemeny_constant, row_entropy, stationary_distribution
 from holdfast.mdp.kemeny_estimates import (
-    Estimate,
+    EstimateWithError,
     estimate_kemeny,
     estimate_row_entropy,
     estimate_stationary_distribution,
@@ -47,7 +47,7 @@ class ExplorationCurve:
     k_max: NDArray[np.int64]
     kemeny: Floats
     kemeny_error: Floats
-    kemeny_of_one: Estimate
+    kemeny_of_one: EstimateWithError
     row_entropy: Floats
     row_entropy_error: Floats
     stationary_entropy: Floats
@@ -112,8 +112,8 @@ def exploration_curves(
 
 @dataclass(frozen=True)
 class _Point:
-    kemeny: Estimate
-    row_entropy: Estimate
+    kemeny: EstimateWithError
+    row_entropy: EstimateWithError
     stationary_entropy: float
 
 
@@ -143,7 +143,7 @@ def _point(chain: ChainOperator, method: str, seed: int) -> _Point:
         )
     P_H = chain.matrix()
     return _Point(
-        Estimate(kemeny_constant(P_H, "first_passage"), 0.0),
-        Estimate(row_entropy(P_H), 0.0),
+        EstimateWithError(kemeny_constant(P_H, "first_passage"), 0.0),
+        EstimateWithError(row_entropy(P_H), 0.0),
         float(entropies(stationary_distribution(P_H))),
     )

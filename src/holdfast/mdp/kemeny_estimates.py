@@ -21,7 +21,7 @@ from holdfast.mdp.chains import ChainOperator
 from holdfast.mdp.kemeny import entropies
 from holdfast.mdp.solve import NoConvergenceError
 
-__all__ = ["Estimate", "estimate_kemeny", "estimate_row_entropy", "estimate_stationary_distribution"]
+__all__ = ["EstimateWithError", "estimate_kemeny", "estimate_row_entropy", "estimate_stationary_distribution"]
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ _COLUMNS = 16
 """Vectors that are worked on at a time: of one, most time goes into calls; many leave the cache."""
 
 
-class Estimate(NamedTuple):
+class EstimateWithError(NamedTuple):
     """A number, and how sure it is.
 
     Attributes:
@@ -47,7 +47,9 @@ class Estimate(NamedTuple):
     standard_error: float
 
 
-def estimate_kemeny(chain: ChainOperator, n_probes: int = 64, n_slow: int = 16, seed: int = 0) -> Estimate:
+def estimate_kemeny(
+    chain: ChainOperator, n_probes: int = 64, n_slow: int = 16, seed: int = 0
+) -> EstimateWithError:
     """Kemeny's constant of a large chain, from products with it; memory grows with S only.
 
     Args:
@@ -78,10 +80,10 @@ def estimate_kemeny(chain: ChainOperator, n_probes: int = 64, n_slow: int = 16, 
         samples.append(np.einsum("sm,sm->m", probes, solved - probes))
     beyond = np.concatenate(samples)
     exact = float(np.trace(np.linalg.inv(block))) + S - basis.shape[1] - 1.0
-    return Estimate(exact + float(beyond.mean()), float(beyond.std(ddof=1) / np.sqrt(n_probes)))
+    return EstimateWithError(exact + float(beyond.mean()), float(beyond.std(ddof=1) / np.sqrt(n_probes)))
 
 
-def estimate_row_entropy(chain: ChainOperator, n_rows: int = 128, seed: int = 0) -> Estimate:
+def estimate_row_entropy(chain: ChainOperator, n_rows: int = 128, seed: int = 0) -> EstimateWithError:
     """The mean entropy of the rows of P_H, in nats, from those of ``n_rows`` different states drawn at random."""
     n_rows = check_integer("n_rows", n_rows, at_least=2)
     random = np.random.default_rng(check_integer("seed", seed, at_least=0))
@@ -94,10 +96,10 @@ def estimate_row_entropy(chain: ChainOperator, n_rows: int = 128, seed: int = 0)
         found.append(entropies(chain.apply_transposed(starts).T))
     values = np.concatenate(found)
     if len(values) == S:
-        return Estimate(float(values.mean()), 0.0)
+        return EstimateWithError(float(values.mean()), 0.0)
     # Without replacement: the more of all states were drawn, the less is left to chance.
     error = values.std(ddof=1) * np.sqrt((1.0 - len(values) / S) / len(values))
-    return Estimate(float(values.mean()), float(error))
+    return EstimateWithError(float(values.mean()), float(error))
 
 
 def estimate_stationary_distribution(chain: ChainOperator) -> Floats:
