@@ -182,6 +182,8 @@ def _imported(address: str | None) -> Any:
     if address is None:
         # Without this Ray takes 127.0.0.1 for the machine's own address, and listens to everybody.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        # On a busy machine its helpers take longer than Ray expects.
+        os.environ.setdefault("RAY_agent_register_timeout_ms", "120000")
     try:
         import ray
     except ImportError:
@@ -191,16 +193,20 @@ def _imported(address: str | None) -> Any:
 
 def _start_here(ray: Any, folder: str, cpus: int) -> None:
     """A cluster of this machine alone, which nobody else can reach."""
-    ray.init(
-        address="local",
-        num_cpus=cpus,
-        include_dashboard=False,
-        object_store_memory=_MEMORY,
-        _node_ip_address="127.0.0.1",
-        _temp_dir=folder,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
+    try:
+        ray.init(
+            address="local",
+            num_cpus=cpus,
+            include_dashboard=False,
+            object_store_memory=_MEMORY,
+            _node_ip_address="127.0.0.1",
+            _temp_dir=folder,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
+    except Exception as error:
+        told = " ".join(str(error).split())[:200]
+        raise ValueError(f"--engine ray could not start Ray on this machine: {told}") from error
     found = {node["NodeManagerAddress"] for node in ray.nodes()}
     if found != {"127.0.0.1"}:
         raise ValueError(f"--engine ray must be given an --address: Ray would listen on {', '.join(found)}")
@@ -234,7 +240,13 @@ def _check_address(address: str) -> None:
     except subprocess.TimeoutExpired:
         raise ValueError(_unreachable(address, f"no cluster answered within {_ANSWER:.0f} s")) from None
     if tried.returncode != 0:
-        raise ValueError(_unreachable(address, tried.stderr.decode(errors="replace").strip().splitlines()[-1]))
+        said = tried.stderr.decode(errors="replace").strip()
+        if "AuthenticationError" in said:
+            raise ValueError(
+                f"--address names a Ray cluster, {address}, that asks for a token: "
+                "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the one of the cluster"
+            )
+        raise ValueError(_unreachable(address, said.splitlines()[-1] if said else "it does not answer"))
 
 
 def _unreachable(address: str, error: object) -> str:
