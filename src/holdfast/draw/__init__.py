@@ -1,7 +1,7 @@
 """Every picture, in one look. Drawing returns a matplotlib ``Figure``; ``save_figure`` writes it."""
 
 from holdfast.draw.cell_layout import CellLayout, draw_map, draw_maps
-from holdfast.draw.curves import Curve, Panel, draw_curves
+from holdfast.draw.curves import Curve, Panel, draw_curve_rows, draw_curves
 from holdfast.draw.grid_policy import draw_policy
 from holdfast.draw.grid_values import draw_value_maps
 from holdfast.draw.hold_map import HoldMap, draw_hold_map
@@ -17,6 +17,7 @@ __all__ = [
     "HoldMap",
     "Panel",
     "algorithm_color",
+    "draw_curve_rows",
     "draw_curves",
     "draw_hold_histogram",
     "draw_hold_map",

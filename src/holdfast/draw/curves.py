@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,13 +14,15 @@ from numpy.typing import NDArray
 
 from holdfast.draw.style import label_text, look
 
-__all__ = ["Curve", "Panel", "draw_curves"]
+__all__ = ["Curve", "Panel", "draw_curve_rows", "draw_curves"]
 
 Floats = NDArray[np.float64]
 
 _DASHES = ("solid", "dashed", "dotted", "dashdot")
 _PANEL = (4.6, 3.1)
 _MOST_COLUMNS = 3
+_SMALL_PANEL = (2.55, 2.0)
+_LEGEND_WIDTH = 1.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +75,51 @@ def draw_curves(panels: Sequence[Panel], xlabel: str, ylabel: str) -> Figure:
         for number, panel in enumerate(panels, start=1):
             axes = figure.add_subplot(rows, columns, number)
             _draw_panel(axes, panel)
+            axes.legend(fontsize=8, loc="best")
             axes.set_xlabel(xlabel)
             if number % columns == 1 or columns == 1:
                 axes.set_ylabel(ylabel)
+    return figure
+
+
+def draw_curve_rows(rows: Mapping[str, Sequence[Panel]], xlabel: str, ylabel: str) -> Figure:
+    """Rows of small panels with one vertical scale, and beside each row a legend for all of its panels.
+
+    Args:
+        rows: The panels of each row, as many in each, by what is written above its legend.
+        xlabel: What is on the horizontal axes.
+        ylabel: What is on the vertical axes.
+    """
+    lengths = {len(panels) for panels in rows.values()}
+    if len(lengths) != 1 or lengths == {0} or not all(any(panel.curves for panel in row) for row in rows.values()):
+        raise ValueError("rows must be at least one, each with as many panels and with at least one curve")
+    columns = lengths.pop()
+    size = _SMALL_PANEL[0] * columns + _LEGEND_WIDTH, _SMALL_PANEL[1] * len(rows) + 0.3
+    with look():
+        figure = Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(len(rows), columns, squeeze=False, sharey=True)
+        for title, panels, line in zip(rows, rows.values(), grid, strict=True):
+            for axes, panel in zip(line, panels, strict=True):
+                _draw_panel(axes, panel)
+            by_label: dict[str, Any] = {}
+            for axes in line:
+                for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                    by_label.setdefault(label, handle)
+            line[-1].legend(
+                by_label.values(),
+                by_label.keys(),
+                title=label_text(title),
+                title_fontsize=8.5,
+                fontsize=8,
+                loc="center left",
+                bbox_to_anchor=(1.02, 0.5),
+                alignment="left",
+            )
+            line[0].set_ylabel(ylabel)
+        for axes in grid[1:].ravel():
+            axes.set_title("")
+        for axes in grid[-1]:
+            axes.set_xlabel(xlabel)
     return figure
 
 
@@ -100,4 +145,3 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.margins(x=0.01)
-    axes.legend(fontsize=8, loc="best")

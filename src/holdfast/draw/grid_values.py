@@ -30,8 +30,6 @@ def draw_value_maps(
     Holes are red, goals green, and the start is framed. Numbers stand in the cells where the cells are large
     enough to read them.
 
-    Paper: Figure fig:sync_val
-
     Args:
         values: (K, rows, columns), or (S, K) by state; a last state outside the grid is left out. What is not
             finite is drawn as missing.

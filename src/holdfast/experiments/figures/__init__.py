@@ -16,8 +16,15 @@ from holdfast.runs.algorithms import nearest_names
 __all__ = ["LABELS", "find_experiment", "find_label", "is_code"]
 
 LABELS = (
-    "fig:tabular",
+    "fig:all_pers_update",
+    "fig:sync_env",
+    "fig:sync_val",
     "fig:sync",
+    "fig:tabular",
+    "fig:tabular_perf",
+    "fig:tabular_noboot",
+    "fig:tabular_multi",
+    "fig:tabular_times",
 )
 """In the order in which they are listed."""
 

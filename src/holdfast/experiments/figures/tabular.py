@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from holdfast.experiments.grid_cells import CELL_COLUMNS, cell_columns, cell_layout, cell_letters
 from holdfast.experiments.spec import Experiment, Job
-from holdfast.experiments.tables import Table, select
+from holdfast.experiments.tables import Table, select, table_length
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["EXPERIMENT", "draw_grids"]
 
 _GRIDS = {"cliff": "Cliff", "bridge": "Bridge", "zigzag": "ZigZag"}
-_LETTERS = ".S#G"
-"""What the numbers of the column ``cell`` stand for: free, start, hole, goal."""
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
@@ -30,12 +26,7 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 def run(job: Job, place: Path) -> dict[str, Any]:
     """The cells of a grid."""
-    from holdfast.envs import make_env
-
-    lines = str(make_env(job.setting["grid"]).unwrapped.map).splitlines()  # type: ignore[attr-defined]
-    cells = np.array([[_LETTERS.index(letter) for letter in line] for line in lines])
-    row, column = np.indices(cells.shape)
-    return {"row": row.ravel(), "column": column.ravel(), "cell": cells.ravel()}
+    return dict(cell_columns(job.setting["grid"]))
 
 
 def draw_grids(rows: Table) -> Figure:
@@ -43,46 +34,30 @@ def draw_grids(rows: Table) -> Figure:
 
     Paper: Figure fig:tabular
     """
-    from holdfast.draw import CellLayout, draw_maps
+    from holdfast.draw import draw_maps
 
-    maps = _maps(rows)
-    layouts = [
-        CellLayout(
-            (cells.shape[0], cells.shape[1]), int(np.flatnonzero(cells == "S")[0]), cells == "G", cells == "#"
-        )
-        for cells in maps.values()
-    ]
-    return draw_maps(layouts, list(maps))
+    parts = _parts(rows)
+    return draw_maps([cell_layout(own) for own in parts.values()], list(parts))
 
 
 def summary(rows: Table) -> list[str]:
     """The maps as text, one beside the other."""
-    maps = _maps(rows)
+    maps = {title: cell_letters(own) for title, own in _parts(rows).items()}
     lines = ["   ".join(f"{title:<{cells.shape[1]}}" for title, cells in maps.items()).rstrip()]
     texts = [["".join(line) for line in cells] for cells in maps.values()]
     return lines + ["   ".join(parts) for parts in zip(*texts, strict=True)]
 
 
-def _maps(rows: Table) -> dict[str, NDArray[np.str_]]:
-    """Letters of the cells of each grid, (row, column)."""
-    found = {}
-    for grid, title in _GRIDS.items():
-        own = select(rows, grid=grid)
-        if len(own["cell"]) == 0:
-            continue
-        shape = int(own["row"].max()) + 1, int(own["column"].max()) + 1
-        letters = np.full(shape, ".")
-        letters[own["row"].astype(int), own["column"].astype(int)] = np.array(list(_LETTERS))[
-            own["cell"].astype(int)
-        ]
-        found[title] = letters
-    return found
+def _parts(rows: Table) -> dict[str, Table]:
+    """The rows of each grid, by its title."""
+    parts = {title: select(rows, grid=grid) for grid, title in _GRIDS.items()}
+    return {title: own for title, own in parts.items() if table_length(own) > 0}
 
 
 EXPERIMENT = Experiment(
     label="fig:tabular",
     title="the three grids",
-    columns=("row", "column", "cell"),
+    columns=CELL_COLUMNS,
     plan=plan,
     run=run,
     draw=draw_grids,

@@ -1,0 +1,193 @@
+"""Learning curves of the tabular learners, which several figures share: who learns where, and what is kept of it.
+
+A job is one agent on one grid with a block of seeds. After each training episode there is a greedy one; both
+returns are stored, as means over blocks of episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.experiments.spec import Job
+
+if TYPE_CHECKING:
+    from holdfast.tabular import FitResult
+
+__all__ = [
+    "AS_PRINTED",
+    "COLUMNS",
+    "GRIDS",
+    "SIZES",
+    "Agent",
+    "Learning",
+    "Size",
+    "learn",
+    "msa",
+    "per_q",
+    "plain_q",
+    "plan_curves",
+    "run_curves",
+    "temporl",
+]
+
+Floats = NDArray[np.float64]
+
+COLUMNS = ("seed", "episode", "return", "greedy")
+"""Of the rows: ``return`` is that of the training episodes, ``greedy`` that of the greedy ones."""
+
+GRIDS: Mapping[str, str] = {
+    "cliff": "Cliff",
+    "bridge": "Bridge",
+    "zigzag": "ZigZag",
+    "frozen-lake": "FrozenLake 16x16",
+}
+"""Titles by name; a frozen lake is another map for each seed, and the same one for each agent."""
+
+_POINTS = 200
+"""Blocks that the episodes of a curve are cut into, at most."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Who learns.
+
+    Attributes:
+        name: What it is called in rows, legends and tables.
+        algorithm: Its name in ``holdfast.runs.algorithms``.
+        arguments: Of the learner, as JSON values; those that all agents share are in ``Learning``.
+    """
+
+    name: str
+    algorithm: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plain_q(updates_per_step: float = 1.0, name: str = "Q") -> Agent:
+    """Q-learning, with each step learned from once or more often."""
+    return Agent(name, "q", {"updates_per_step": updates_per_step})
+
+
+def per_q(k_max: int) -> Agent:
+    """PerQ-learning."""
+    return Agent(f"PerQ{k_max}", "perq", {"k_max": k_max})
+
+
+def msa(k_max: int, is_padded: bool = False) -> Agent:
+    """MSA-Q-learning as the paper has it, or with the durations beyond a terminal updated too."""
+    return Agent(f"MSA{k_max}{' padded' * is_padded}", "msa-q", {"k_max": k_max, "pad_terminal": is_padded})
+
+
+def temporl(k_max: int, is_padded: bool = True) -> Agent:
+    """TempoRL, padded likewise unless told otherwise."""
+    return Agent(
+        f"TempoRL{k_max}{' padded' * is_padded}", "temporl-q", {"k_max": k_max, "pad_terminal": is_padded}
+    )
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What all agents have in common.
+
+    Attributes:
+        alpha: Learning rate.
+        gamma: Discount factor.
+        epsilon_decay: ε of episode t is ``epsilon_decay`` to the power of t.
+        initial_std: Standard deviation of the initial values, whose mean is zero.
+        step_limit: Steps after which an episode is truncated.
+        greedy_ties: How greedy episodes choose among equals; the first action is a harmless one on these grids.
+    """
+
+    alpha: float = 0.1
+    gamma: float = 0.99
+    epsilon_decay: float = 0.99
+    initial_std: float = 0.0
+    step_limit: int = 100
+    greedy_ties: str = "random"
+
+
+AS_PRINTED = Learning(alpha=0.01, initial_std=1.0)
+"""The initial values and the learning rate that the paper prints, with which nothing is learned in time."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is learned at a scale.
+
+    Attributes:
+        runs: Seeds 0..runs − 1 of each curve.
+        episodes: Of each run, by the grid's name; other grids are left out.
+    """
+
+    runs: int
+    episodes: Mapping[str, int]
+
+
+_ALL = {"cliff": 600, "bridge": 600, "zigzag": 600, "frozen-lake": 6000}
+
+SIZES: Mapping[str, Size] = {
+    "smoke": Size(3, {"cliff": 60}),
+    "laptop": Size(10, _ALL),
+    "paper": Size(50, _ALL),
+}
+"""By scale."""
+
+
+def plan_curves(
+    agents: Sequence[Agent], size: Size, learning: Learning | None = None
+) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """One job for each agent on each grid, the grids that take longest first."""
+    shared = vars(learning or Learning())
+    for grid, episodes in sorted(size.episodes.items(), key=lambda item: -item[1]):
+        sizes = {"episodes": episodes, "block": _block(episodes), "runs": size.runs}
+        for agent in agents:
+            names = {"grid": grid, "agent": agent.name, "algorithm": agent.algorithm}
+            yield {**names, **agent.arguments, **sizes, **shared}, 0
+
+
+def _block(episodes: int) -> int:
+    """Episodes of a block: as few as can be, such that all blocks are of one length."""
+    return next(length for length in range(-(-episodes // _POINTS), episodes + 1) if episodes % length == 0)
+
+
+_NOT_OF_THE_LEARNER = {"grid", "agent", "algorithm", "episodes", "block", "runs", "epsilon_decay"}
+
+
+def learn(setting: Mapping[str, Any], seeds: Sequence[int], evaluate: bool = True) -> FitResult:
+    """The runs of one setting."""
+    from holdfast.core.schedules import Exponential
+    from holdfast.envs import FrozenLake16, make_env
+    from holdfast.runs.algorithms import find_algorithm
+
+    arguments = {name: value for name, value in setting.items() if name not in _NOT_OF_THE_LEARNER}
+    learner = find_algorithm(setting["algorithm"]).load()
+    env = FrozenLake16 if setting["grid"] == "frozen-lake" else make_env(setting["grid"])
+    result: FitResult = learner(epsilon=Exponential(setting["epsilon_decay"]), **arguments).fit(
+        env, setting["episodes"], seeds, loop="compiled", evaluate=evaluate
+    )
+    return result
+
+
+def run_curves(job: Job, place: Path) -> dict[str, Any]:
+    """Returns of all runs of a job, each row the mean over a block of episodes, named by its last one."""
+    setting = job.setting
+    seeds = range(job.seed, job.seed + setting["runs"])
+    result = learn(setting, seeds)
+    seed, block = np.meshgrid(seeds, np.arange(setting["episodes"] // setting["block"]), indexing="ij")
+    columns = {
+        "seed": seed,
+        "episode": (block + 1) * setting["block"],
+        "return": _block_means(result.training_returns, setting["block"]),
+        "greedy": _block_means(result.greedy_returns, setting["block"]),
+    }
+    return {name: values.ravel() for name, values in columns.items()}
+
+
+def _block_means(returns: Floats, block: int) -> Floats:
+    """(run, episode) to (run, block)."""
+    return np.asarray(returns.reshape(len(returns), -1, block).mean(axis=2))

@@ -1,0 +1,125 @@
+"""What is shown of the tabular learning curves: panels of greedy returns, and tables of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.experiments.tables import Table, matrix, select
+from holdfast.experiments.tabular_curves import GRIDS, Agent
+from holdfast.runs.statistics import mean_interval
+
+if TYPE_CHECKING:
+    from holdfast.draw import Curve, Panel
+
+__all__ = ["Line", "agent_lines", "curve_panels", "score_lines", "scores", "shaded_lines"]
+
+Floats = NDArray[np.float64]
+
+_NAME_WIDTH = 21
+_CELL_WIDTH = 14
+
+
+@dataclass(frozen=True)
+class Line:
+    """How an agent is drawn.
+
+    Attributes:
+        agent: Its name.
+        color: Of its curve.
+        dash: Which of the dash patterns.
+    """
+
+    agent: str
+    color: str
+    dash: int = 0
+
+
+def agent_lines(agents: Sequence[Agent]) -> list[Line]:
+    """Everybody in the colour of the algorithm, the second of a colour dashed."""
+    from holdfast.draw import algorithm_color
+
+    lines: list[Line] = []
+    for agent in agents:
+        color = algorithm_color(agent.algorithm)
+        lines.append(Line(agent.name, color, sum(line.color == color for line in lines)))
+    return lines
+
+
+def shaded_lines(agents: Sequence[Agent]) -> list[Line]:
+    """Agents of one algorithm in shades of blue, the darker the later."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    shades = np.linspace(0.45, 0.95, len(agents))
+    return [
+        Line(agent.name, to_hex(colormaps["Blues"](shade))) for agent, shade in zip(agents, shades, strict=True)
+    ]
+
+
+def curve_panels(rows: Table, lines: Sequence[Line]) -> list[Panel]:
+    """A panel of greedy returns for each grid that there are rows of: mean and 95 % interval over runs."""
+    from holdfast.draw import Panel
+
+    panels = []
+    for grid, title in GRIDS.items():
+        if len(select(rows, grid=grid)["seed"]) > 0:
+            curves = [_curve(rows, grid, line) for line in lines]
+            panels.append(Panel(title, [curve for curve in curves if curve is not None]))
+    return panels
+
+
+def _curve(rows: Table, grid: str, line: Line) -> Curve | None:
+    from holdfast.draw import Curve
+
+    own = select(rows, grid=grid, agent=line.agent)
+    if len(own["seed"]) == 0:
+        return None
+    x, returns = matrix(own, "greedy", "episode")
+    mean, low, high = mean_interval(returns)
+    if len(returns) == 1:
+        return Curve(line.agent, line.color, x, mean, dash=line.dash)
+    return Curve(line.agent, line.color, x, mean, low, high, line.dash)
+
+
+def scores(rows: Table, agent: str, grid: str) -> Floats | None:
+    """Mean greedy return over all episodes of each run, (run,), which is higher for who learns sooner.
+
+    None where there are no rows of it.
+    """
+    own = select(rows, grid=grid, agent=agent)
+    return matrix(own, "greedy", "episode")[1].mean(axis=1) if len(own["seed"]) > 0 else None
+
+
+def score_lines(rows: Table, minus: str | None = None) -> list[str]:
+    """A table of the scores' means and 95 % intervals, a line per agent and a column per grid.
+
+    Args:
+        rows: Of all jobs.
+        minus: Show how far the scores of this agent are above those of the others, seed by seed.
+    """
+    grids = [grid for grid in GRIDS if (rows["grid"] == grid).any()]
+    agents = [str(name) for name in dict.fromkeys(rows["agent"].tolist()) if name != minus]
+    head = "agent" if minus is None else f"{minus} minus"
+    lines = [f"{head:<{_NAME_WIDTH}}" + "".join(f"{GRIDS[grid].split()[0]:>{_CELL_WIDTH}}" for grid in grids)]
+    for agent in agents:
+        cells = []
+        for grid in grids:
+            found = scores(rows, agent, grid)
+            if minus is not None and found is not None:
+                own = scores(rows, minus, grid)
+                found = own - found if own is not None and own.shape == found.shape else None
+            cells.append(f"{'' if found is None else _told(found, minus is not None):>{_CELL_WIDTH}}")
+        lines.append(f"{agent:<{_NAME_WIDTH}}{''.join(cells)}".rstrip())
+    return lines
+
+
+def _told(values: Floats, is_signed: bool) -> str:
+    """Mean and half the width of its interval."""
+    mean, _, high = mean_interval(values)
+    half = "" if np.isnan(high) else f" ±{high - mean:.3f}"
+    return f"{mean:+.3f}{half}" if is_signed else f"{mean:.3f}{half}"
