@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,10 +19,10 @@ import numba
 import numpy as np
 
 from benchmarks.harness import Row, Settings, Table, Timing, compare, growth
-from benchmarks.study_tabular import AGENTS, WORLDS, scores
 from holdfast import tabular
 from holdfast.core.schedules import tabulate
 from holdfast.envs import make_env
+from holdfast.experiments.figures import find_experiment
 from holdfast.tabular.run_state import EpisodeOutcomes
 from holdfast.tabular.simulator import FlatModel, flat_model
 
@@ -29,11 +30,13 @@ __all__ = ["tables"]
 
 STEP_LIMIT = 100
 PROCESSES = 2
+FIGURES = ("sync", "tabular_perf", "tabular_noboot", "tabular_multi")
 
 FIRST_CALL = """
 import time
 began = time.perf_counter()
 from holdfast.envs import make_env
+from holdfast.experiments.figures import find_experiment
 from holdfast.tabular import PerQLearning
 imported = time.perf_counter()
 PerQLearning(8).fit(make_env("cliff"), 1)
@@ -150,40 +153,29 @@ def _first_call(settings: Settings) -> Table:
 
 
 def _figures(settings: Settings) -> Table:
-    """Everything that the paper's tabular figures show, once, on two cores."""
-    n_seeds = 2 if settings.quick else 50
-    shown = [agent for agent in AGENTS if agent.startswith(("Q", "PerQ", "MSA", "TempoRL")) and "8 " not in agent]
-    shown += ["MSA8 padded", "TempoRL8 padded"]
-    episodes = {world: WORLDS[world] // 20 if settings.quick else WORLDS[world] for world in WORLDS}
-    tasks = [(agent, world, range(n_seeds), "first", episodes[world]) for world in WORLDS for agent in shown]
-    tasks.sort(key=lambda task: -task[4])
+    """The curves that the paper's tabular figures show, on two cores, in processes that are started once."""
+    scale = "smoke" if settings.quick else "paper"
+    tasks = [(label, n, scale) for label in FIGURES for n in range(len(find_experiment(label).jobs(scale)))]
     began = time.perf_counter()
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        curves = pool.map(_curve, *zip(*tasks, strict=True))
-        errors = pool.map(_synchronous, ("q", "combined", "all"), [2 * n_seeds] * 3)
-        computing = sum(curves) + sum(errors)
+        computing = sum(pool.map(_job_seconds, *zip(*tasks, strict=True)))
     seconds = Timing((time.perf_counter() - began,))
     return Table(
-        f"All tabular figures, {n_seeds} seeds ({2 * n_seeds} of the synchronous ones), {PROCESSES} processes",
-        (Row(f"{len(tasks)} curves and 3 synchronous rules", seconds, 1.0, {"computing": f"{computing:.0f} s"}),),
+        f"The jobs of {', '.join(FIGURES)} at scale {scale}, {PROCESSES} processes",
+        (Row(f"{len(tasks)} jobs", seconds, 1.0, {"computing": f"{computing:.0f} s"}),),
         (
             "The median is the wall time, starting the processes and loading the compiled code included; "
-            "computing is the processor time of the runs themselves. Agents: " + ", ".join(shown) + ".",
+            "computing is the processor time of the jobs themselves. `holdfast reproduce` has a process per job.",
         ),
     )
 
 
-def _curve(*task: Any) -> float:
-    """Processor seconds of one agent in one world, all seeds."""
+def _job_seconds(label: str, number: int, scale: str) -> float:
+    """Processor seconds of one job of a figure."""
+    experiment = find_experiment(label)
+    job = experiment.jobs(scale)[number]
     began = time.process_time()
-    scores(*task)
-    return time.process_time() - began
-
-
-def _synchronous(rule: str, n_seeds: int) -> float:
-    began = time.process_time()
-    model = make_env("sync-grid").unwrapped.tabular_mdp(0.99)  # type: ignore[attr-defined]
-    tabular.learn_synchronously(model, rule=rule, seeds=range(n_seeds))
+    experiment.run(job, Path("not-used"))
     return time.process_time() - began
 
 

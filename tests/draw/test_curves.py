@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.draw import Curve, Panel, draw_curves, save_figure
+from holdfast.draw import Curve, Panel, draw_curve_rows, draw_curves, save_figure
 
 X = np.linspace(0.0, 1000.0, 30)
 
@@ -52,3 +52,32 @@ def test_titles_are_not_formulas() -> None:
 def test_nothing_to_draw(given: list[Panel]) -> None:
     with pytest.raises(ValueError, match="at least one curve"):
         draw_curves(given, "steps", "return")
+
+
+def test_rows_share_a_scale_and_have_a_legend_each(tmp_path: Path) -> None:
+    figure = draw_curve_rows({"first": panels(3), "second": panels(3)}, "steps", "return", limits=(-2.0, 3.0))
+    grid = np.array(figure.axes).reshape(2, 3)
+    assert all(axes.get_ylim() == (-2.0, 3.0) for axes in figure.axes)
+    assert [axes.get_title() for axes in figure.axes] == ["panel 0", "panel 1", "panel 2", "", "", ""]
+    assert [axes.get_xlabel() for axes in grid[:, 0]] == ["", "steps"]
+    assert [axes.get_ylabel() for axes in grid[0]] == ["return", "", ""]
+    for title, line in zip(("first", "second"), grid, strict=True):
+        assert [axes.get_legend() is not None for axes in line] == [False, False, True]
+        legend = line[-1].get_legend()
+        assert legend.get_title().get_text() == title
+        assert [text.get_text() for text in legend.get_texts()] == ["plain", "banded"]
+    save_figure(figure, tmp_path / "rows.png")
+
+
+def test_a_legend_has_what_any_panel_of_its_row_has() -> None:
+    (both,) = panels(1)
+    halves = [Panel("a", both.curves[:1]), Panel("b", []), Panel("c", both.curves[1:])]
+    legend = draw_curve_rows({"": halves}, "steps", "return").axes[-1].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["plain", "banded"]
+
+
+@pytest.mark.parametrize("given", [{}, {"": []}, {"": [Panel("empty", [])]}, {"a": panels(1), "b": panels(2)}])
+def test_no_rows_to_draw(given: dict[str, list[Panel]]) -> None:
+    with pytest.raises(ValueError, match="rows must be at least one"):
+        draw_curve_rows(given, "steps", "return")

@@ -82,13 +82,19 @@ def draw_curves(panels: Sequence[Panel], xlabel: str, ylabel: str) -> Figure:
     return figure
 
 
-def draw_curve_rows(rows: Mapping[str, Sequence[Panel]], xlabel: str, ylabel: str) -> Figure:
+def draw_curve_rows(
+    rows: Mapping[str, Sequence[Panel]],
+    xlabel: str,
+    ylabel: str,
+    limits: tuple[float, float] | None = None,
+) -> Figure:
     """Rows of small panels with one vertical scale, and beside each row a legend for all of its panels.
 
     Args:
         rows: The panels of each row, as many in each, by what is written above its legend.
         xlabel: What is on the horizontal axes.
         ylabel: What is on the vertical axes.
+        limits: Of the vertical axes; by what is drawn unless given.
     """
     lengths = {len(panels) for panels in rows.values()}
     if len(lengths) != 1 or lengths == {0} or not all(any(panel.curves for panel in row) for row in rows.values()):
@@ -120,6 +126,8 @@ def draw_curve_rows(rows: Mapping[str, Sequence[Panel]], xlabel: str, ylabel: st
             axes.set_title("")
         for axes in grid[-1]:
             axes.set_xlabel(xlabel)
+        if limits is not None:
+            grid[0, 0].set_ylim(limits)
     return figure
 
 

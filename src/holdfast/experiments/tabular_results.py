@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,11 @@ from holdfast.experiments.tabular_curves import GRIDS, Agent
 from holdfast.runs.statistics import mean_interval
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from holdfast.draw import Curve, Panel
 
-__all__ = ["Line", "agent_lines", "curve_panels", "score_lines", "scores", "shaded_lines"]
+__all__ = ["Line", "agent_lines", "curve_panels", "draw_returns_by_row", "score_lines", "scores", "shaded_lines"]
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +61,19 @@ def shaded_lines(agents: Sequence[Agent]) -> list[Line]:
     return [
         Line(agent.name, to_hex(colormaps["Blues"](shade))) for agent, shade in zip(agents, shades, strict=True)
     ]
+
+
+def draw_returns_by_row(rows: Mapping[str, tuple[Table, Sequence[Line]]]) -> Figure:
+    """Greedy returns over episodes: a row of panels for each title, with its table and its lines.
+
+    Rows of which there is nothing yet are left out. Returns lie between −1 and 1; so do the axes, though the
+    intervals of a few runs reach further.
+    """
+    from holdfast.draw import draw_curve_rows
+
+    panels = {title: curve_panels(own, lines) for title, (own, lines) in rows.items()}
+    shown = {title: row for title, row in panels.items() if any(panel.curves for panel in row)}
+    return draw_curve_rows(shown, "episode", "greedy return", limits=(-1.08, 1.08))
 
 
 def curve_panels(rows: Table, lines: Sequence[Line]) -> list[Panel]:

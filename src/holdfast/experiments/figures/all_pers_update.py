@@ -43,8 +43,8 @@ def draw_order_of_updates(rows: Table) -> Figure:
 
     updates = _updates(rows)
     with look():
-        figure = Figure(figsize=(9.4, 0.34 * len(updates) + 1.3), layout="constrained")
-        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))
+        figure = Figure(figsize=(8.4, 0.34 * len(updates) + 1.3), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.85))
         _draw_spans(left, updates)
         left.set_title(f"κ = {int(rows['kappa'][0])} steps were held, K = {int(rows['k_max'][0])}", loc="left")
         for number, update in enumerate(updates, start=1):
@@ -73,7 +73,7 @@ def _draw_spans(axes: Axes, updates: Sequence[ScheduledUpdate]) -> None:
         colors=orange,
         linewidths=2.2,
         linestyles=(0, (2.0, 1.0)),
-        label="steps on, by the value of holding on",
+        label="steps on, from the value of holding on",
     )
     axes.plot(j[~held], numbers[~held], "D", color=INK, markersize=5.5, label="best option from here on")
     axes.plot(i, numbers, "o", color="white", markeredgecolor=blue, markeredgewidth=1.6, markersize=6.0)

@@ -24,7 +24,7 @@ from holdfast.experiments.tabular_curves import (
     plan_curves,
     run_curves,
 )
-from holdfast.experiments.tabular_results import Line, curve_panels, score_lines
+from holdfast.experiments.tabular_results import Line, draw_returns_by_row, score_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def draw_returns_of_more_updates(rows: Table) -> Figure:
 
     Paper: Figure fig:tabular_multi
     """
-    from holdfast.draw import algorithm_color, draw_curve_rows
+    from holdfast.draw import algorithm_color
     from holdfast.draw.style import PALETTE
 
     # In colours of their own: where they coincide with the first, their dashes are seen upon it.
@@ -70,8 +70,7 @@ def draw_returns_of_more_updates(rows: Table) -> Figure:
         Line(_REPEATED, PALETTE["vermilion"], dash=1),
         Line(_EQUAL, PALETTE["sky"], dash=2),
     ]
-    panels = {title: curve_panels(own, lines) for title, own in _parts(rows).items()}
-    return draw_curve_rows(panels, "episode", "greedy return")
+    return draw_returns_by_row({title: (own, lines) for title, own in _parts(rows).items()})
 
 
 def summary(rows: Table) -> list[str]:

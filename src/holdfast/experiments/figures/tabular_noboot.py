@@ -18,7 +18,7 @@ from holdfast.experiments.tabular_curves import (
     run_curves,
     temporl,
 )
-from holdfast.experiments.tabular_results import agent_lines, curve_panels, score_lines
+from holdfast.experiments.tabular_results import agent_lines, draw_returns_by_row, score_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,12 +43,8 @@ def draw_returns_without_bootstrap(rows: Table) -> Figure:
 
     Paper: Figure fig:tabular_noboot
     """
-    from holdfast.draw import draw_curve_rows
-
-    shown = {k: agent_lines(_row(k)) for k in _K_VALUES if (rows["k_max"] == k).any()}
-    return draw_curve_rows(
-        {f"K = {k}": curve_panels(rows, lines) for k, lines in shown.items()}, "episode", "greedy return"
-    )
+    shown = [k for k in _K_VALUES if (rows["k_max"] == k).any()]
+    return draw_returns_by_row({f"K = {k}": (rows, agent_lines(_row(k))) for k in shown})
 
 
 def summary(rows: Table) -> list[str]:

@@ -20,7 +20,7 @@ from holdfast.experiments.tabular_curves import (
     run_curves,
     temporl,
 )
-from holdfast.experiments.tabular_results import agent_lines, curve_panels, score_lines, shaded_lines
+from holdfast.experiments.tabular_results import agent_lines, draw_returns_by_row, score_lines, shaded_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,15 +41,8 @@ def draw_returns(rows: Table) -> Figure:
 
     Paper: Figure fig:tabular_perf
     """
-    from holdfast.draw import draw_curve_rows
-
-    return draw_curve_rows(
-        {
-            "PerQ-learning": curve_panels(rows, shaded_lines(_BY_K)),
-            "K = 8": curve_panels(rows, agent_lines([_BY_K[1], *_OTHERS])),
-        },
-        "episode",
-        "greedy return",
+    return draw_returns_by_row(
+        {"by K": (rows, shaded_lines(_BY_K)), "K = 8": (rows, agent_lines([_BY_K[1], *_OTHERS]))}
     )
 
 

@@ -85,7 +85,7 @@ def draw_times(rows: Table) -> Figure:
 
 
 def _draw_means(axes: Axes, rows: Table, per_step: bool) -> None:
-    from matplotlib.ticker import NullLocator
+    from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
     from holdfast.draw.style import PALETTE
 
@@ -105,6 +105,9 @@ def _draw_means(axes: Axes, rows: Table, per_step: bool) -> None:
     axes.set_yscale("log")
     axes.set_xticks(np.unique(rows["k_max"]), [f"{k:.0f}" for k in np.unique(rows["k_max"])])
     axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("$K_{max}$")
     axes.grid(axis="y", color="#e4e4e1", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -135,11 +138,15 @@ def summary(rows: Table) -> list[str]:
                 cells += " " * 18
                 continue
             mean, _, high = mean_interval(1e3 * own)
-            half = "" if np.isnan(high) else f"±{high - mean:.2g}"
+            half = "" if np.isnan(high) else f"±{_short(float(high - mean))}"
             per_step = (1e6 * own / steps[:, k_values == k].ravel()).mean()
-            cells += f"{f'{mean:.4g}{half} ({per_step:.2g})':>18}"
+            cells += f"{f'{_short(float(mean))}{half} ({per_step:.1f})':>18}"
         lines.append(f"{k:5.0f} {cells}")
     return lines
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}" if number < 100.0 else f"{number:.0f}"
 
 
 EXPERIMENT = Experiment(

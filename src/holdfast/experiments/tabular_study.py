@@ -1,0 +1,82 @@
+"""All tabular learners and their variants on all grids: more than the paper's figures show.
+
+It has no label of the paper: ``holdfast reproduce holdfast.experiments.tabular_study:STUDY --scale paper``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from holdfast.experiments.spec import Experiment
+from holdfast.experiments.tables import Table
+from holdfast.experiments.tabular_curves import (
+    COLUMNS,
+    SIZES,
+    Agent,
+    msa,
+    per_q,
+    plain_q,
+    plan_curves,
+    run_curves,
+    temporl,
+)
+from holdfast.experiments.tabular_results import agent_lines, draw_returns_by_row, score_lines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["STUDY", "draw_study"]
+
+_K_VALUES = (4, 8, 16)
+
+_VARIANTS = [
+    Agent("PerQ8 primitive", "perq", {"k_max": 8, "target_value": "primitive"}),
+    Agent("PerQ8 interrupted", "perq", {"k_max": 8, "interrupt_margin": 0.0}),
+    Agent("PerQ8 few decisions", "perq", {"k_max": 8, "decision_tolerance": 0.0}),
+]
+
+
+def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """Everybody on every grid."""
+    from holdfast.tabular import equal_updates_per_step
+
+    agents = [plain_q()]
+    for k in _K_VALUES:
+        agents += _row(k)
+        agents += [plain_q(float(k), f"Q x{k}"), plain_q(equal_updates_per_step(k), f"Q equal to PerQ{k}")]
+    return plan_curves([*agents, *_VARIANTS], SIZES[scale])
+
+
+def _row(k_max: int) -> list[Agent]:
+    """PerQ-learning, and whoever else holds actions."""
+    padding = (False, True)
+    return [
+        per_q(k_max),
+        *(msa(k_max, is_padded) for is_padded in padding),
+        *(temporl(k_max, is_padded) for is_padded in padding),
+        Agent(f"εz{k_max}", "ez-q", {"k_max": k_max}),
+    ]
+
+
+def draw_study(rows: Table) -> Figure:
+    """Greedy returns over episodes, a row for each K_max, and one for the variants of PerQ-learning."""
+    lines = {f"K = {k}": [*_row(k), plain_q()] for k in _K_VALUES}
+    lines["variants"] = [per_q(8), *_VARIANTS]
+    return draw_returns_by_row({title: (rows, agent_lines(agents)) for title, agents in lines.items()})
+
+
+def summary(rows: Table) -> list[str]:
+    """Scores of everybody, and how far PerQ-learning is above them."""
+    return [*score_lines(rows), "", *score_lines(rows, minus=per_q(8).name)]
+
+
+STUDY = Experiment(
+    label="tabular_study",
+    title="all tabular learners and their variants on all grids",
+    columns=COLUMNS,
+    plan=plan,
+    run=run_curves,
+    draw=draw_study,
+    summary=summary,
+)

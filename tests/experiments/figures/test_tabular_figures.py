@@ -1,0 +1,152 @@
+"""The tabular figures at their smallest scale: their rows, their pictures and what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.draw import save_figure
+from holdfast.experiments.figures import find_experiment
+from holdfast.experiments.figures.tabular_perf import PRINTED
+from holdfast.experiments.tables import Table, select
+from holdfast.experiments.tabular_study import STUDY
+from tests.experiments.smoke import check_summary, rows_of
+
+CURVES = ("tabular_perf", "tabular_noboot", "tabular_multi")
+AGENTS = {
+    "tabular_perf": ["PerQ4", "PerQ8", "PerQ16", "TempoRL8 padded", "Q"],
+    "tabular_noboot": ["Q", "TempoRL8 padded", "PerQ8", "MSA8", "MSA8 padded"],
+    "tabular_multi": ["PerQ8", "Q", "Q x8", "Q equal updates"],
+}
+
+
+@pytest.fixture(scope="module")
+def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Table]:
+    folder = tmp_path_factory.mktemp("figures")
+    return {label: rows_of(find_experiment(label), folder / label) for label in (*CURVES, "tabular_times")}
+
+
+@pytest.mark.parametrize("label", CURVES)
+def test_rows_of_curves(label: str, campaigns: dict[str, Table]) -> None:
+    rows = campaigns[label]
+    assert list(dict.fromkeys(rows["agent"].tolist())) == AGENTS[label]
+    assert set(rows["seed"]) == {0.0, 1.0, 2.0}
+    assert (rows["episode"].min(), rows["episode"].max()) == (1.0, 60.0)
+    n_settings = len(AGENTS[label]) * len(np.unique(rows["initial_std"]))
+    assert len(rows["seed"]) == n_settings * 3 * 60
+    for name in ("return", "greedy"):
+        assert set(rows[name]) <= {-1.0, 0.0, 1.0}  # hole, out of time, goal
+    # Somebody reaches the goal, and not everybody does from the start on.
+    assert (rows["greedy"] == 1.0).any()
+    assert (rows["greedy"] == -1.0).any()
+
+
+@pytest.mark.parametrize(
+    ("label", "legends"),
+    [
+        ("tabular_perf", [AGENTS["tabular_perf"][:3], ["PerQ8", "TempoRL8 padded", "Q"]]),
+        ("tabular_noboot", [AGENTS["tabular_noboot"]]),
+        ("tabular_multi", [AGENTS["tabular_multi"]] * 2),
+    ],
+)
+def test_pictures_of_curves(
+    label: str, legends: list[list[str]], campaigns: dict[str, Table], tmp_path: Path
+) -> None:
+    experiment = find_experiment(label)
+    figure = experiment.draw(campaigns[label])
+    assert [axes.get_title() for axes in figure.axes] == ["Cliff"] + [""] * (len(legends) - 1)
+    assert {axes.get_ylabel() for axes in figure.axes} == {"greedy return"}
+    assert figure.axes[-1].get_xlabel() == "episode"
+    for axes, names in zip(figure.axes, legends, strict=True):
+        legend = axes.get_legend()
+        assert legend is not None
+        assert [text.get_text() for text in legend.get_texts()] == names
+        assert len(axes.get_lines()) == len(axes.collections) == len(names)
+        assert axes.get_ylim() == (-1.08, 1.08)
+    own = select(campaigns[label], agent="PerQ8", initial_std=0.0)["greedy"].reshape(3, 60)
+    (drawn,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "PerQ8"]
+    np.testing.assert_allclose(drawn.get_ydata(), own.mean(axis=0), atol=1e-12)
+    assert save_figure(figure, tmp_path / "curves.png").stat().st_size > 10_000
+    check_summary(experiment, campaigns[label])
+
+
+@pytest.mark.parametrize("label", CURVES)
+@pytest.mark.parametrize("scale", ["laptop", "paper"])
+def test_larger_scales_have_four_grids(label: str, scale: str) -> None:
+    jobs = find_experiment(label).jobs(scale)
+    by_grid = {grid: [job for job in jobs if job.setting["grid"] == grid] for grid in ("cliff", "frozen-lake")}
+    assert len({job.setting["grid"] for job in jobs}) == 4
+    assert len(jobs) == 4 * len(by_grid["cliff"])
+    assert {job.setting["episodes"] for job in by_grid["cliff"]} == {600}
+    assert {job.setting["episodes"] for job in by_grid["frozen-lake"]} == {6000}
+    assert {job.setting["runs"] for job in jobs} == {50 if scale == "paper" else 10}
+    if label == "tabular_noboot":
+        assert {job.setting.get("k_max") for job in jobs} == {None, 4, 8, 16}
+
+
+def test_more_updates_show_only_where_values_do_not_start_at_zero(campaigns: dict[str, Table]) -> None:
+    rows = campaigns["tabular_multi"]
+    plain = select(rows, agent="Q", initial_std=0.0)
+    for more in ("Q x8", "Q equal updates"):
+        np.testing.assert_array_equal(select(rows, agent=more, initial_std=0.0)["greedy"], plain["greedy"])
+    settings = [job.setting for job in find_experiment("tabular_multi").jobs("paper")]
+    updates = {setting["agent"]: setting.get("updates_per_step") for setting in settings}
+    # Σ_κ Σ_{k≤κ} (κ−k+1)(9−k) for κ = 1..8 is 750; 1 + … + 8 = 36.
+    assert updates == {"PerQ8": None, "Q": 1.0, "Q x8": 8.0, "Q equal updates": pytest.approx(750 / 36, abs=0.5)}
+
+
+def test_times(campaigns: dict[str, Table], tmp_path: Path) -> None:
+    experiment, rows = find_experiment("tabular_times"), campaigns["tabular_times"]
+    assert experiment.alone
+    assert rows["k_max"].tolist() == [1.0, 2.0, 4.0] * 3
+    assert rows["seed"].tolist() == [0.0] * 3 + [1.0] * 3 + [2.0] * 3
+    assert (rows["seconds"] > 0.0).all()
+    # Sixty episodes of one step to a hundred.
+    assert ((rows["steps"] >= 60) & (rows["steps"] <= 6000)).all()
+    figure = experiment.draw(rows)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["seconds", "microseconds"]
+    for axes, values in zip(figure.axes, (rows["seconds"], 1e6 * rows["seconds"] / rows["steps"]), strict=True):
+        assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+        assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "4"]
+        (line,) = axes.get_lines()
+        np.testing.assert_allclose(line.get_ydata(), values.reshape(3, 3).mean(axis=0))
+    save_figure(figure, tmp_path / "times.png")
+    lines = check_summary(experiment, rows)
+    assert [line.split()[0] for line in lines[2:]] == ["1", "2", "4"]
+    assert {tuple(job.setting["k_values"]) for job in experiment.jobs("paper")} == {(1, 2, 4, 8, 16, 32)}
+    assert {job.setting["runs"] for job in experiment.jobs("paper")} == {20}
+
+
+def test_as_printed() -> None:
+    jobs, usual = PRINTED.jobs("paper"), find_experiment("tabular_perf").jobs("paper")
+    assert len(jobs) == len(usual)
+    assert {(job.setting["alpha"], job.setting["initial_std"]) for job in jobs} == {(0.01, 1.0)}
+    assert not {job.id for job in jobs} & {job.id for job in usual}
+    assert find_experiment("holdfast.experiments.figures.tabular_perf:PRINTED").title == PRINTED.title
+
+
+def test_the_study_has_everybody(tmp_path: Path) -> None:
+    jobs = STUDY.jobs("smoke")
+    names = [job.setting["agent"] for job in jobs]
+    assert len(names) == 1 + 3 * 8 + 3
+    chosen = [job for job in jobs if job.setting["agent"] in ("PerQ8", "PerQ8 few decisions", "εz8", "Q")]
+    rows = rows_of(STUDY, tmp_path / "study", chosen)
+    figure = STUDY.draw(rows)
+    legends = [axes.get_legend() for axes in figure.axes]
+    shown = [[text.get_text() for text in legend.get_texts()] for legend in legends if legend is not None]
+    assert shown == [["Q"], ["PerQ8", "εz8", "Q"], ["Q"], ["PerQ8", "PerQ8 few decisions"]]
+    lines = check_summary(STUDY, rows)
+    assert [line.split("  ")[0] for line in lines] == [
+        "agent",
+        "Q",
+        "PerQ8",
+        "εz8",
+        "PerQ8 few decisions",
+        "",
+        "PerQ8 minus",
+        "Q",
+        "εz8",
+        "PerQ8 few decisions",
+    ]

@@ -1,0 +1,33 @@
+"""The rows of a figure at the smallest scale, through the store and back, without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from holdfast.experiments.manifest import ManifestFile, new_manifest
+from holdfast.experiments.spec import Experiment, Job
+from holdfast.experiments.store import Store, read_campaign, table_bytes
+from holdfast.experiments.tables import Table
+
+
+def rows_of(experiment: Experiment, folder: Path, jobs: Sequence[Job] | None = None) -> Table:
+    """The table that is drawn, after running all jobs of the smallest scale, or the given ones."""
+    chosen = experiment.jobs("smoke") if jobs is None else jobs
+    store = Store(folder)
+    store.create()
+    store.begin()
+    manifest = new_manifest(experiment, "smoke")
+    manifest.add_jobs(chosen)
+    ManifestFile(folder, manifest).write()
+    for job in chosen:
+        store.write(job, table_bytes(experiment.run(job, store.runs / job.id), experiment.columns, job.label))
+    return read_campaign(folder, experiment)[1]
+
+
+def check_summary(experiment: Experiment, rows: Table) -> list[str]:
+    """The lines that are printed, which must fit a screen."""
+    lines = list(experiment.summary(rows))
+    assert lines
+    assert max(map(len, lines)) <= 80
+    return lines
