@@ -25,6 +25,7 @@ __all__ = [
     "ScheduledUpdate",
     "SubTransition",
     "backward_schedule",
+    "equal_updates_per_step",
     "sub_transitions",
     "update_count",
     "window_length",
@@ -64,6 +65,16 @@ def update_count(kappa: int, k_max: int) -> int:
     """Number of updates in ``backward_schedule``: Σ_{k≤κ} (κ−k+1)(K−k+1)."""
     _check_kappa(kappa, k_max)
     return sum((kappa - k + 1) * (k_max - k + 1) for k in range(1, kappa + 1))
+
+
+def equal_updates_per_step(k_max: int) -> float:
+    """Updates per step of PerQ-learning if κ were uniform over 1..k_max: 6.5, 20.8, 73.5 for 4, 8, 16.
+
+    The paper compares with Q-learning of k_max updates per step and calls the numbers equal; these would be. In a
+    run κ is not uniform: it shifts as values are learned, and ends of episodes cut it short.
+    """
+    lengths = range(1, check_integer("k_max", k_max) + 1)
+    return sum(update_count(kappa, k_max) for kappa in lengths) / sum(lengths)
 
 
 class SubTransition(NamedTuple):

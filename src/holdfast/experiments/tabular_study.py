@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.decomposition import equal_updates_per_step
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 from holdfast.experiments.tabular_curves import (
@@ -39,8 +40,6 @@ _VARIANTS = [
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
     """Everybody on every grid."""
-    from holdfast.tabular import equal_updates_per_step
-
     agents = [plain_q()]
     for k in _K_VALUES:
         agents += _row(k)

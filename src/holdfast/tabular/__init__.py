@@ -1,11 +1,12 @@
 """Tabular learners, compiled: PerQ-learning and what it is compared with."""
 
+from holdfast.core.decomposition import equal_updates_per_step
 from holdfast.tabular.ez_greedy import EZGreedyQLearning
 from holdfast.tabular.learner import TabularLearner
 from holdfast.tabular.msa import MSAQLearning
 from holdfast.tabular.perq import PerQLearning
 from holdfast.tabular.policy import GreedyPolicy, Policy, SkipPolicy
-from holdfast.tabular.q_learning import QLearning, equal_updates_per_step
+from holdfast.tabular.q_learning import QLearning
 from holdfast.tabular.result import FitResult
 from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.synchronous import SYNCHRONOUS_RULES, SynchronousResult, learn_synchronously

@@ -8,8 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_integer, check_real
-from holdfast.core.decomposition import update_count
+from holdfast.core.checks import check_real
 from holdfast.core.schedules import Schedule
 from holdfast.tabular.compiled import best_value, bootstrapped_return, draw_option, greedy_option, toward
 from holdfast.tabular.compiling import compiled, in_python
@@ -19,23 +18,13 @@ from holdfast.tabular.policy import GreedyPolicy, Policy
 from holdfast.tabular.run_state import EpisodeOutcomes, RunState
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
 
-__all__ = ["QLearning", "equal_updates_per_step", "learn_one_step", "run_q_learning"]
+__all__ = ["QLearning", "learn_one_step", "run_q_learning"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MOST_UPDATES = 1e6
 """Updates per step beyond which there is a mistake: the loop would seem to hang."""
-
-
-def equal_updates_per_step(k_max: int) -> float:
-    """Updates per step of PerQ-learning if κ were uniform over 1..k_max: 6.5, 20.8, 73.5 for 4, 8, 16.
-
-    The paper compares with Q-learning of k_max updates per step and calls the numbers equal; these would be. In a
-    run κ is not uniform: it shifts as values are learned, and ends of episodes cut it short.
-    """
-    lengths = range(1, check_integer("k_max", k_max) + 1)
-    return sum(update_count(kappa, k_max) for kappa in lengths) / sum(lengths)
 
 
 @compiled

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.decomposition import equal_updates_per_step
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table, select, table_length
 from holdfast.experiments.tabular_curves import (
@@ -45,8 +46,6 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 
 def _agents() -> list[Agent]:
-    from holdfast.tabular import equal_updates_per_step
-
     return [
         per_q(_K_MAX),
         plain_q(),
@@ -75,8 +74,6 @@ def draw_returns_of_more_updates(rows: Table) -> Figure:
 
 def summary(rows: Table) -> list[str]:
     """Scores of everybody, and how many updates are equal."""
-    from holdfast.tabular import equal_updates_per_step
-
     lines = []
     for title, own in _parts(rows).items():
         lines += [title, *score_lines(own)]
