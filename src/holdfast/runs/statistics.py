@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 __all__ = ["mean_interval"]
 
@@ -23,5 +23,5 @@ def mean_interval(values: Floats, level: float = 0.95) -> tuple[Floats, Floats, 
     if n < 2:
         unknown = np.full_like(mean, np.nan)
         return mean, unknown, unknown
-    half = student_t.ppf(0.5 + level / 2.0, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
+    half = stdtrit(n - 1, 0.5 + level / 2.0) * values.std(axis=0, ddof=1) / np.sqrt(n)
     return mean, mean - half, mean + half
