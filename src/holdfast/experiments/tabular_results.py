@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from holdfast.experiments.tables import Table, matrix, select
 from holdfast.experiments.tabular_curves import GRIDS, Agent
-from holdfast.runs.statistics import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,6 +89,7 @@ def curve_panels(rows: Table, lines: Sequence[Line]) -> list[Panel]:
 
 def _curve(rows: Table, grid: str, line: Line) -> Curve | None:
     from holdfast.draw import Curve
+    from holdfast.runs.statistics import mean_interval
 
     own = select(rows, grid=grid, agent=line.agent)
     if len(own["seed"]) == 0:
@@ -135,6 +135,8 @@ def score_lines(rows: Table, minus: str | None = None) -> list[str]:
 
 def _told(values: Floats, is_signed: bool) -> str:
     """Mean and half the width of its interval."""
+    from holdfast.runs.statistics import mean_interval
+
     mean, _, high = mean_interval(values)
     half = "" if np.isnan(high) else f" ±{high - mean:.3f}"
     return f"{mean:+.3f}{half}" if is_signed else f"{mean:.3f}{half}"

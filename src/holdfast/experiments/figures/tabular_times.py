@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, matrix, select
 from holdfast.experiments.tabular_curves import GRIDS, SIZES, Learning, learn, per_q
-from holdfast.runs.statistics import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,6 +87,7 @@ def _draw_means(axes: Axes, rows: Table, per_step: bool) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
     from holdfast.draw.style import PALETTE
+    from holdfast.runs.statistics import mean_interval
 
     for grid, title in GRIDS.items():
         found = _times(rows, grid)
@@ -124,6 +124,8 @@ def _times(rows: Table, grid: str) -> tuple[Floats, Floats, Floats] | None:
 
 def summary(rows: Table) -> list[str]:
     """Milliseconds of a run and microseconds of a step."""
+    from holdfast.runs.statistics import mean_interval
+
     found = {title.split()[0]: _times(rows, grid) for grid, title in GRIDS.items()}
     times = {title: own for title, own in found.items() if own is not None}
     lines = [
