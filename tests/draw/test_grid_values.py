@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
@@ -62,6 +63,21 @@ def test_the_start_of_a_large_map_can_be_seen() -> None:
     # 400 cells share 11 inches: the frame's .07 inches are 2.5 cells.
     assert frame.get_width() == pytest.approx(0.07 * 400 / 11)  # type: ignore[attr-defined]
     assert frame.get_x() + frame.get_width() / 2 == pytest.approx(0.0)  # type: ignore[attr-defined]
+
+
+def test_cells_smaller_than_a_pixel_are_blended() -> None:
+    # Every other one of 600 by 600 cells is a hole. At 20 dots per inch they share 220 by 220 pixels: taken one
+    # for each pixel, they would make stripes.
+    rows, columns = np.indices((600, 600))
+    layout = CellLayout((600, 600), None, np.zeros((600, 600), dtype=np.bool_), (rows + columns) % 2 == 0)
+    figure = draw_value_maps(np.ones((1, 600, 600)), layout)
+    figure.set_dpi(20)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    middle = np.asarray(canvas.buffer_rgba())[80:160, 80:160, :3]
+    assert middle.std(axis=(0, 1)).max() < 10.0
+    (panel,) = panels_of(draw_value_maps(np.zeros((1, 40, 40)), grid(40, 40)))
+    assert {image.get_interpolation() for image in panel.images} == {"nearest"}
 
 
 @pytest.mark.parametrize("extra", [0, 1])

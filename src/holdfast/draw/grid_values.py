@@ -20,6 +20,8 @@ __all__ = ["draw_value_maps"]
 
 _CELLS_ACROSS = 48
 """Cells side by side, over all panels of a row, before the panels go on in the next row."""
+_SMALLEST_CELL = 0.02
+"""Inches of a cell's side below which neighbouring cells are blended: one pixel may be several of them."""
 _SMALLEST_FRAME = 0.07
 """Inches of the side of the frame around the start."""
 
@@ -61,6 +63,8 @@ def draw_value_maps(
                 print_values(axes, shown, norm, cell)
             _frame_start(axes, layout, cell)
             letter_cells(axes, layout, cell)
+            if cell < _SMALLEST_CELL:
+                _blend_cells(axes)
             axes.set_title(f"$k = {duration_at(index)}$", pad=3)
         add_color_bar(figure, norm, label, panels)
         if title:
@@ -97,6 +101,13 @@ def _arrangement(k_max: int, rows: int, columns: int) -> tuple[int, int, float]:
     fewest_across = math.ceil(k_max / fewest_down)
     across = max(range(fewest_across, k_max + 1), key=cell)
     return across, math.ceil(k_max / across), cell(across)
+
+
+def _blend_cells(axes: Axes) -> None:
+    """Let a pixel be the mean of its cells' colours: with one cell for each, regular maps show stripes."""
+    for image in axes.images:
+        image.set_interpolation("antialiased")
+        image.set_interpolation_stage("rgba")
 
 
 def _frame_start(axes: Axes, layout: CellLayout, cell: float) -> None:
