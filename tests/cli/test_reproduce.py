@@ -118,7 +118,7 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("reproduce sinc", "not 'sinc'; did you mean sync?"),
+        ("reproduce sinc", "not 'sinc'; did you mean sync or sync_val?"),
         ("reproduce all --csv x.csv", "--csv must be given with one label, not with all"),
         ("reproduce sync --jobs 0", "--jobs must be a whole number of at least 1, not 0"),
         ("reproduce sync --address x:1", "--address must be given with --engine ray"),
@@ -131,7 +131,7 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         ("reproduce nowhere:AT_ALL", "importing nowhere raised ModuleNotFoundError"),
         ("plot fig:sync", "fig:sync has no stored rows yet in results/reproduce: run holdfast reproduce sync"),
         ("plot fig:sync here", "fig:sync has no stored rows yet in here: run holdfast reproduce sync"),
-        ("plot fig:sinc", "did you mean sync?"),
+        ("plot fig:sinc", "did you mean sync or sync_val?"),
         ("plot fig:sync a b", "must be given with one folder of rows at most"),
         ("plot fig:sync --window 5", "--window must not be given with fig:sync"),
     ],
