@@ -90,7 +90,7 @@ def test_a_campaign_on_ray_stops_when_it_is_told_to(tmp_path: Path) -> None:
     prepare(tmp_path)
     process = begin(tmp_path, "ladders:WAITING", "-o", "c", "--engine", "ray", "--jobs", "2")
     marks = [tmp_path / f"waiting-{seed}" for seed in range(2)]
-    assert wait_until(lambda: all(mark.exists() and mark.read_text() for mark in marks), seconds=120.0)
+    assert wait_until(lambda: all(mark.exists() and mark.read_text() for mark in marks), seconds=280.0)
     process.send_signal(signal.SIGTERM)
     code, out, err = finish(process)
     assert code == 128 + signal.SIGTERM

@@ -33,6 +33,8 @@ _REACH = 5.0
 _ANSWER = 30.0
 """Seconds in which it must be one."""
 _ATTEMPT = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
+_STARTS = 4
+"""How often a cluster of our own is tried to be started."""
 _RETRIES = 3
 """How often a job whose worker was lost is tried again."""
 _MEMORY = 128 * 2**20
@@ -184,6 +186,7 @@ def _imported(address: str | None) -> Any:
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         # On a busy machine its helpers take longer than Ray expects.
         os.environ.setdefault("RAY_agent_register_timeout_ms", "120000")
+        os.environ.setdefault("RAY_enable_metrics_collection", "0")
     try:
         import ray
     except ImportError:
@@ -193,20 +196,25 @@ def _imported(address: str | None) -> Any:
 
 def _start_here(ray: Any, folder: str, cpus: int) -> None:
     """A cluster of this machine alone, which nobody else can reach."""
-    try:
-        ray.init(
-            address="local",
-            num_cpus=cpus,
-            include_dashboard=False,
-            object_store_memory=_MEMORY,
-            _node_ip_address="127.0.0.1",
-            _temp_dir=folder,
-            log_to_driver=False,
-            logging_level="ERROR",
-        )
-    except Exception as error:
-        told = " ".join(str(error).split())[:200]
-        raise ValueError(f"--engine ray could not start Ray on this machine: {told}") from error
+    for attempt in range(1, _STARTS + 1):
+        try:
+            ray.init(
+                address="local",
+                num_cpus=cpus,
+                include_dashboard=False,
+                object_store_memory=_MEMORY,
+                _node_ip_address="127.0.0.1",
+                _temp_dir=folder,
+                log_to_driver=False,
+                logging_level="ERROR",
+            )
+            break
+        except Exception as error:
+            # Ray gives itself half a minute, which a busy machine may not keep to.
+            ray.shutdown()
+            if attempt == _STARTS or "timed out during startup" not in str(error):
+                told = " ".join(str(error).split())[:200]
+                raise ValueError(f"--engine ray could not start Ray on this machine: {told}") from error
     found = {node["NodeManagerAddress"] for node in ray.nodes()}
     if found != {"127.0.0.1"}:
         raise ValueError(f"--engine ray must be given an --address: Ray would listen on {', '.join(found)}")
