@@ -151,5 +151,17 @@ def test_a_dip_within_the_error_of_an_estimate_is_none() -> None:
     assert advise_from_chain(curve([40.0, 38.0], errors=1.0)).k_max == 1
 
 
-def test_a_chain_of_one_k_max_has_nothing_to_lower_it() -> None:
-    assert "none was looked at that might lower" in advise_from_chain(curve([40.0])).sentence
+def test_places_speak_where_the_smallest_has_clearly_fewer() -> None:
+    assert advice(result(1, visited=94), result(2, visited=100)).k_max == 2
+    assert advice(result(1, visited=95), result(2, visited=100)).k_max == 1
+
+
+def test_one_other_k_max_is_named_alone() -> None:
+    sentence = advise_from_chain(curve([40.0, 41.0])).sentence
+    assert sentence.startswith("k_max = 1: 2 does not lower Kemeny's constant of 30 steps")
+
+
+def test_a_chain_of_one_k_max_has_nothing_to_be_compared_with() -> None:
+    """Whether holding helps, nothing says."""
+    found = advise_from_chain(curve([40.0]))
+    assert found == Advice(1, "none", "k_max = 1: there is nothing to compare it with.")

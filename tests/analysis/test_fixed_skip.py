@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -206,3 +207,16 @@ class TestEstimate:
         )
         with pytest.raises(ValueError, match=r"^the replay has no first observation of an episode"):
             estimate_skips(empty, [1])
+
+    def test_one_option_alone_tells_nothing(self):
+        """None is left to fit to where one is held out."""
+        ring = OptionReplayBuffer(
+            200, spaces.Discrete(201), spaces.Discrete(2), device="cpu", gamma=0.9, prioritized=False
+        )
+        for step in range(200):
+            last = np.array([step == 199])
+            ring.announce(last)
+            ring.add(np.array([step]), np.array([step + 1]), np.zeros(1, dtype=int), -np.ones(1), last, [{}])
+        (found,) = estimate_skips(ring, [4])
+        assert (found.tuples >= 100, found.value, found.index) == (True, None, None)
+        assert found.note == "all samples of holding for 4 steps are of one option, two are needed"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, quantile_test
 
 from holdfast.analysis import mean_estimate, quantile_estimate, wilson_estimate
+from holdfast.analysis.intervals import Estimate, in_percent
 
 
 def test_wilson_by_hand() -> None:
@@ -70,3 +71,16 @@ def test_nothing_is_known_of_nothing() -> None:
 def test_more_successes_than_trials_are_refused() -> None:
     with pytest.raises(ValueError, match="successes must be at most the 3 trials, not 4"):
         wilson_estimate(4, 3)
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [
+        (Estimate(0.0279, 0.0142, 0.0563), "2.79 % (1.4–5.6)"),
+        (Estimate(1.0, 0.76, 1.0), "100 % (76–100)"),
+        (Estimate(0.9984, 0.9953, 0.9994), "99.8 % (99.5–99.9)"),
+        (Estimate(0.0, 0.0, 0.015), "0 % (0–1.5)"),
+    ],
+)
+def test_rates_are_read_in_percent(rate: Estimate, text: str) -> None:
+    assert in_percent(rate) == text

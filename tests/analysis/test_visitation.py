@@ -116,6 +116,14 @@ def test_cart_pole_has_returns_but_no_success() -> None:
     assert eight.beats_typical.value == (eight.returns > typical).mean()
 
 
+def test_too_few_episodes_are_said_to_be_so() -> None:
+    """Of 35 the largest may be below the 90 % quantile too likely: 0.9^35 = 0.025026, and 0.9^36 = 0.02252."""
+    for episodes, is_few in ((35, True), (36, False)):
+        notes = study_visitation("cliff", [1], episodes=episodes).notes
+        assert any(note.startswith("With 35 episodes of a k_max there are too few") for note in notes) == is_few
+    assert study_visitation("cliff", [1], episodes=1).notes[-1].startswith("With 1 episode of a k_max")
+
+
 def test_dense_rewards_have_no_usual_one_and_actions_may_be_continuous() -> None:
     study = study_visitation("Pendulum-v1", [1, 4], episodes=3)
     assert study.usual_reward is None

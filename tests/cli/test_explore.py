@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.analysis import study_visitation
+from holdfast.analysis.fixed_skip import SkipEstimate
+from holdfast.analysis.intervals import Estimate
 from holdfast.cli import main
+from holdfast.cli.explore_text import _visits_table, estimates_text
 
 OWN = '''
 import gymnasium
@@ -111,6 +116,110 @@ def test_an_environment_of_ones_own_with_continuous_actions(
     assert found["advice"]["basis"] == "success"
 
 
+AWKWARD = """
+import gymnasium
+
+
+class Awkward(gymnasium.Env):
+    observation_space = gymnasium.spaces.Discrete(4)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self):
+        print("being made")
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return 0, {}
+
+    def step(self, action):
+        print("a step")
+        self.time += 1
+        return self.time, 0.0, self.time == 3, False, {}
+
+    def close(self):
+        raise RuntimeError("it does not want to")
+
+
+class OneState(Awkward):
+    P = {0: {0: [(1.0, 0, 0.0, False)], 1: [(1.0, 0, 0.0, False)]}}
+    initial_state_distrib = [1.0]
+
+
+class Odd(Awkward):
+    # The first action leads to and fro between 0 and 1; the second ends in 2 if it is taken in 1.
+    P = {
+        0: {0: [(1.0, 1, -1.0, False)], 1: [(1.0, 0, -1.0, False)]},
+        1: {0: [(1.0, 0, -1.0, False)], 1: [(1.0, 2, -1.0, True)]},
+        2: {0: [(1.0, 2, 0.0, True)], 1: [(1.0, 2, 0.0, True)]},
+    }
+    initial_state_distrib = [1.0, 0.0, 0.0]
+"""
+
+
+@pytest.fixture
+def awkward(tmp_path: Path) -> str:
+    (tmp_path / "own_awkward_place.py").write_text(AWKWARD, encoding="utf-8")
+    return "own_awkward_place"
+
+
+def test_what_an_environment_prints_is_not_among_the_numbers(
+    awkward: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor does it matter that it cannot be closed."""
+    assert main(["explore", f"{awkward}:Awkward", "--k-max", "1,2", "--budget", "9", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["environment"] == "own_awkward_place:Awkward"
+    assert captured.err == "being made\n" + 18 * "a step\n"
+
+
+def test_a_table_of_one_state_is_played(awkward: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", f"{awkward}:OneState", "--study", "chain"]) == 2
+    assert "the chain must have two states or more" in capsys.readouterr().err
+    assert main(["explore", f"{awkward}:OneState", "--k-max", "1,2", "--budget", "9", "--json"]) == 0
+    assert "the chain must have two states or more" in json.loads(capsys.readouterr().out)["notes"][0]
+
+
+def test_a_skip_without_a_value_and_a_long_name_stay_within_the_screen(
+    awkward: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", f"{awkward}:Odd", "--k-max", "1,2", "--gamma", "1", "-o", "out"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  1             -2     0" in lines
+    assert "  2              –     –" in lines
+    assert "k = 2: without discount, holding every action for 2 steps has no finite value." in lines
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_table_that_is_too_wide_loses_a_column() -> None:
+    """The widest numbers that there may be."""
+    study = study_visitation("cliff", [1], steps=100)
+    wide = replace(
+        study.results[0],
+        k_max=999_999,
+        success=Estimate(2e-5, 3.5e-6, 1.1e-4),
+        mean_return=Estimate(-2.4642e5, -2.4742e5, -2.4542e5),
+    )
+    lines = _visits_table("cliff", replace(study, results=(wide,))).splitlines()
+    assert "upper tenth" not in lines[2]
+    assert "upper tenth" in _visits_table("cliff", study)
+    assert lines[3].split()[-2:] == [f"{100.0 * wide.coverage:.0f}", "%"]
+    assert all(len(line) <= 79 for line in lines)
+
+
+def test_of_numbers_that_say_nothing_none_is_the_largest() -> None:
+    empty = SkipEstimate(1, 500, -100.0, 0.0, -100.0, "all samples pay the same")
+    assert "largest B_k" not in estimates_text("run", [empty], [])
+    assert "k = 2 has the largest B_k" in estimates_text(
+        "run", [empty, SkipEstimate(2, 500, -90.0, 1.0, -101.0)], []
+    )
+
+
+def test_help_is_within_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "--help"]) == 0
+    assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
+
+
 def test_the_same_seed_is_the_same_study(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["CartPole-v1", "--k-max", "1,4", "--budget", "500"]
     assert numbers(asked, capsys) == numbers(asked, capsys)
@@ -146,8 +255,13 @@ def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> 
             "--k-max must be whole numbers of at least 1 with commas between, not '1,two'",
         ),
         (["cliff", "--k-max", "0"], "--k-max must be whole numbers of at least 1 with commas between, not '0'"),
-        (["cliff", "--horizon", "0"], "horizon must be a whole number of at least 1, not 0"),
-        (["cliff", "--budget", "0"], "budget must be a whole number of at least 1, not 0"),
+        (["cliff", "--k-max", ""], "--k-max must be whole numbers of at least 1 with commas between, not ''"),
+        (["cliff", "--horizon", "0"], ": --horizon must be a whole number of at least 1, not 0"),
+        (["cliff", "--budget", "0"], ": --budget must be a whole number of at least 1, not 0"),
+        (["cliff", "--gamma", "1.5"], ": --gamma must be a number in [0, 1], not 1.5"),
+        (["cliff", "--seed", "-1"], ": --seed must be a whole number of at least 0, not -1"),
+        (["--run", "there", "--gamma", "0.9"], ": --gamma must not be given with --run"),
+        (["--run", "there", "--study", "visits"], ": --study must not be given with --run"),
         (["CartPole-v1", "--study", "chain"], "transition table"),
         (["FrozenLake-v1", "--holes", "wall", "--study", "chain"], "holes must be 'restart'"),
         (["no_such_module:make"], "importing no_such_module raised ModuleNotFoundError"),
@@ -170,6 +284,8 @@ def test_bad_input_is_one_sentence(
 
 def test_a_file_in_the_way_is_said_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").write_text("mine", encoding="utf-8")
+    assert main(["explore", "--run", "nowhere", "-o", "out"]) == 2
+    assert capsys.readouterr().err == "holdfast explore: -o must name a folder, but out is a file\n"
     assert main(["explore", "cliff", "-o", "out"]) == 2
     assert capsys.readouterr().err == "holdfast explore: -o must name a folder, but out is a file\n"
     assert (tmp_path / "out").read_text(encoding="utf-8") == "mine"

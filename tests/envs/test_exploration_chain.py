@@ -129,7 +129,7 @@ def test_without_a_map_there_are_no_walls(name: str, holes: str) -> None:
 def test_what_else_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^holes must be one of 'wall', 'restart', 'free', not 'lava'$"):
         exploration_kernel(GridWorld(SMALL), "lava")
-    with pytest.raises(ValueError, match=r"^holes='restart' needs an initial distribution"):
+    with pytest.raises(ValueError, match=r"^holes='restart' needs to know where episodes begin: env must show"):
         exploration_kernel(TabularMDP([[0]], [[0.0]], 1.0), "restart")
     with pytest.raises(ValueError, match=r"^env must not be wrapped in HoldAction"):
         exploration_kernel(HoldAction(GridWorld(SMALL), k=2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -195,3 +196,16 @@ class TestWhatIsRefused:
     def test_a_policy_that_is_the_same_everywhere(self) -> None:
         once = persistent_chain(self.mdp, 3, 2, pi=[0.25, 0.75])
         assert np.array_equal(once, persistent_chain(self.mdp, 3, 2, pi=[[0.25, 0.75], [0.25, 0.75]]))
+
+
+def test_a_longest_hold_far_beyond_the_steps_costs_no_more_than_the_steps() -> None:
+    """ω̃ of 5 steps has 5 numbers, and almost all holds of up to a million steps are cut to what is left."""
+    kernel = exploration_kernel(GridWorld("S..\n..G")).kernel
+    tracemalloc.start()
+    operator = ChainOperator(kernel, 5, 1_000_000)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # ω itself, and next to nothing else.
+    assert kept < 1.5 * operator.omega.nbytes
+    one_hold = persistent_chain(kernel, 5, omega=[0.0, 0.0, 0.0, 0.0, 1.0])
+    np.testing.assert_allclose(operator.matrix(), one_hold, atol=1e-5)

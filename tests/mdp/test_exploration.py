@@ -17,6 +17,7 @@ from holdfast.mdp import (
     row_entropy,
     stationary_entropy,
 )
+from holdfast.mdp.kernels import kernel_from
 
 KERNEL = exploration_kernel(make_env("zigzag")).kernel
 
@@ -97,3 +98,15 @@ def test_a_model_with_ends_is_refused() -> None:
     mdp = TabularMDP.from_gymnasium(make_env("cliff"), gamma=0.9)
     with pytest.raises(ValueError, match=r"it has 19 closed classes and 41 states that it leaves .*restart"):
         exploration_curves(mdp, [1])
+
+
+def test_of_constants_that_differ_by_rounding_the_first_is_the_least() -> None:
+    """With H = 1 every hold is cut to one step, so that K changes nothing but the order of additions."""
+    (curve,) = exploration_curves(exploration_kernel(make_env("cliff")).kernel, [1, 2, 3, 7, 16, 64], H=[1])
+    np.testing.assert_allclose(curve.kemeny, curve.kemeny[0], rtol=1e-9)
+    assert curve.best_k_max == 1
+
+
+def test_a_single_state_is_refused() -> None:
+    with pytest.raises(ValueError, match="must have two states or more"):
+        exploration_curves(kernel_from(np.zeros((1, 2), dtype=np.int64)), [1, 2])

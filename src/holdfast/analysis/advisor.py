@@ -5,11 +5,12 @@ the first of these that tells the settings apart, the smallest K being what the 
 
 1. **success**: more episodes meet something better than going on as usual (``holdfast.analysis.outcomes``);
 2. **return**: the mean return of random options is higher;
-3. **coverage**: more places are visited, among the K whose better episodes (upper tenth) are no worse.
+3. **coverage**: more places are visited, among the K whose better episodes (upper tenth) are not clearly worse.
 
-"More" means that the 95 % intervals are apart. Of the K that are as good as the best, the smallest is advised:
-what is held for longer is learnt from less. Where none of them tells, K_max stays the smallest. On a model that is
-known exactly, Kemeny's constant takes the place of all this.
+Of success and return "more" means that the 95 % intervals are apart, and so does "worse". Places have no interval:
+there are more of them if the smallest K visits less than 95 % of what is visited most. Of the K that are as good
+as the best, the smallest is advised: what is held for longer is learnt from less. Where none of them tells, K_max
+stays the smallest. On a model that is known exactly, Kemeny's constant takes the place of all this.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from holdfast.analysis.intervals import Estimate
+from holdfast.analysis.intervals import Estimate, in_percent
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.mdp.exploration import ExplorationCurve
 
@@ -55,7 +56,7 @@ def advise_from_visits(study: VisitationStudy) -> Advice:
         raise ValueError("study must have results of the mode 'dynamic' to advise a longest hold")
     first = results[0]
     if len(results) == 1:
-        return Advice(first.k_max, "none", f"k_max = {first.k_max}: there is nothing to compare it with.")
+        return _alone(first.k_max)
     if first.success is not None:
         chosen = _clearly_best(results, lambda result: result.success or _nothing())
         if chosen is not None:
@@ -75,15 +76,17 @@ def advise_from_visits(study: VisitationStudy) -> Advice:
 def advise_from_chain(curve: ExplorationCurve) -> Advice:
     """The longest hold at which Kemeny's constant is lowest."""
     first, lowest = int(curve.k_max[0]), curve.best_k_max
+    if len(curve.k_max) == 1:
+        return _alone(first)
     value = float(curve.kemeny[curve.best] / curve.kemeny[0])
     error = float(curve.normalised_error[curve.best])
     if lowest == first or value + 2.0 * error > CLEARLY_LOWER:
         longer = ", ".join(str(k) for k in curve.k_max[1:])
-        said = f"of {longer} lowers" if longer else "was looked at that might lower"
+        said = f"none of {longer} lowers" if len(curve.k_max) > 2 else f"{longer} does not lower"
         return Advice(
             first,
             "none",
-            f"k_max = {first}: none {said} Kemeny's constant of {curve.H} steps by half a percent or more, so "
+            f"k_max = {first}: {said} Kemeny's constant of {curve.H} steps by half a percent or more, so "
             "that holding does not help to get about here.",
         )
     return Advice(
@@ -92,6 +95,10 @@ def advise_from_chain(curve: ExplorationCurve) -> Advice:
         f"k_max = {lowest}: there Kemeny's constant of {curve.H} steps of random options, the expected time to "
         f"get anywhere, is lowest, {value:.3f} of what it is with k_max = {first}.",
     )
+
+
+def _alone(k_max: int) -> Advice:
+    return Advice(k_max, "none", f"k_max = {k_max}: there is nothing to compare it with.")
 
 
 def _clearly_best(results: Sequence[Visitation], measure: Callable[[Visitation], Estimate]) -> Visitation | None:
@@ -110,8 +117,8 @@ def _because_of_success(first: Visitation, chosen: Visitation) -> Advice:
         chosen.k_max,
         "success",
         f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps succeed in "
-        f"{_percent(chosen.success)} of the episodes, held for {_steps(first.k_max)} in "
-        f"{_percent(first.success)}.",
+        f"{in_percent(chosen.success)} of the episodes, held for {_steps(first.k_max)} in "
+        f"{in_percent(first.success)}.",
     )
 
 
@@ -136,7 +143,8 @@ def _by_coverage(first: Visitation, results: Sequence[Visitation]) -> Advice:
         chosen.k_max,
         "coverage",
         f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps visit {chosen.visited} "
-        f"places, held for {_steps(first.k_max)} {first.visited}, and their better episodes are no worse.",
+        f"places, held for {_steps(first.k_max)} {first.visited}, and their better episodes are not clearly "
+        "worse.",
     )
 
 
@@ -151,10 +159,6 @@ def _nothing() -> Estimate:
 
 def _steps(k: int) -> str:
     return "one step" if k == 1 else f"up to {k} steps"
-
-
-def _percent(rate: Estimate) -> str:
-    return f"{100.0 * rate.value:.3g} % ({100.0 * rate.low:.2g}–{100.0 * rate.high:.2g})"
 
 
 def _shown(found: Estimate) -> str:

@@ -139,9 +139,9 @@ def explore(
 def _model(env: gymnasium.Env[Any, Any], gamma: float, must_be: bool) -> TabularMDP | None:
     try:
         return TabularMDP.from_gymnasium(env, gamma)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
         if must_be:
-            raise
+            raise ValueError(f"study must be 'visits' or 'auto' without a transition table: {error}") from None
         return None
 
 

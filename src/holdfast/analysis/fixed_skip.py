@@ -227,6 +227,10 @@ def _estimate(
         vectors(found.rows), found.actions, found.rewards, vectors(found.next_rows), found.dones, found.weights
     )
     options, number = np.unique(found.options, return_inverse=True)
+    if len(options) < 2:
+        return SkipEstimate(
+            k, count, note=f"all samples of holding for {k} steps are of one option, two are needed"
+        )
     # Windows of one option overlap, so that an option is held out as a whole.
     held_out = (rng.permutation(len(options)) < HELD_OUT * len(options))[number.ravel()]
     gamma_k = float(discounts(replay.gamma, k)[k])

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 from holdfast.core.checks import check_integer, check_probability
 from holdfast.runs.statistics import Estimate, mean_estimate
 
-__all__ = ["LEVEL", "Estimate", "mean_estimate", "quantile_estimate", "wilson_estimate"]
+__all__ = ["LEVEL", "Estimate", "in_percent", "mean_estimate", "quantile_estimate", "wilson_estimate"]
 
 Floats = NDArray[np.float64]
 
@@ -71,3 +71,14 @@ def quantile_estimate(values: Floats, quantile: float, level: float = LEVEL) -> 
         float(ordered[lower - 1]) if lower >= 1 else math.nan,
         float(ordered[upper - 1]) if upper <= n else math.nan,
     )
+
+
+def in_percent(rate: Estimate) -> str:
+    """A rate and its interval as they are read: 2.79 % (1.4–5.6)."""
+    low, high = (100.0 * end for end in (rate.low, rate.high))
+    return f"{100.0 * rate.value:.3g} % ({_end(low)}–{_end(high)})"
+
+
+def _end(percent: float) -> str:
+    # Two digits of 100 would be 1e+02.
+    return f"{percent:.3g}" if percent >= 99.5 else f"{percent:.2g}"

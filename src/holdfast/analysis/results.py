@@ -105,7 +105,7 @@ class VisitationStudy:
         raise KeyError(f"k_max={k_max}, mode={mode!r} is not part of the study")
 
     def document(self) -> dict[str, Any]:
-        """Everything but the arrays, of plain types that JSON can hold; NaN is None."""
+        """Everything but the arrays, of plain types that JSON can hold; None is what is no finite number."""
         names = ("k_max", "mode", "episodes", "steps", "decisions", "first_success", "visited", "coverage")
         estimates = ("mean_return", "upper_return", "beats_typical", "terminated", "success")
         return {
@@ -127,4 +127,4 @@ class VisitationStudy:
 def _plain(estimate: Estimate | None) -> dict[str, float | None] | None:
     if estimate is None:
         return None
-    return {name: None if np.isnan(value) else value for name, value in estimate._asdict().items()}
+    return {name: value if np.isfinite(value) else None for name, value in estimate._asdict().items()}

@@ -284,4 +284,11 @@ def _notes(
         notes.append(
             f"Success is not defined, for nothing is better than the usual reward, {usual:g}; compare the returns."
         )
+    # A quantile whose upper end is not known may be anything.
+    few = [result.episodes for result in results if np.isnan(result.upper_return.high)]
+    if few:
+        notes.append(
+            f"With {min(few)} episode{'s' if min(few) > 1 else ''} of a k_max there are too few to tell how good "
+            "the better ones are: a larger budget tells more."
+        )
     return tuple(notes)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import gymnasium
 
-__all__ = ["named_environment", "output_folder"]
+__all__ = ["check_folder", "named_environment", "output_folder", "prints_apart"]
 
 
 def named_environment(arguments: argparse.Namespace) -> gymnasium.Env[Any, Any]:
@@ -40,6 +41,17 @@ def output_folder(arguments: argparse.Namespace) -> Path | None:
     out: Path | None = arguments.out
     if out is None and not arguments.json:
         out = Path("results") / f"{arguments.verb}-{file_name(arguments.environment)}"
-    if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"-o must name a folder, but {out} is a file")
+    if out is not None:
+        check_folder(out)
     return out
+
+
+def check_folder(out: Path) -> None:
+    """ValueError if a file is where a folder is to be."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"-o must name a folder, but {out} is a file")
+
+
+def prints_apart(arguments: argparse.Namespace) -> AbstractContextManager[Any]:
+    """While it is entered, what an environment prints goes to the errors, if standard output is for JSON alone."""
+    return redirect_stdout(sys.stderr) if arguments.json else nullcontext()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 STUDIES = ("auto", "chain", "visits")
+HORIZON, GAMMA = 30, 0.99
 
 _DESCRIPTION = """\
-Recommend k_max, the longest that an agent may hold an action, before anything is
-trained. Where the environment has a transition table: Kemeny's constant and the
-entropy of random options, exactly. Elsewhere: where random options lead and what
-they meet, in episodes that are played. With --run: what one fixed frame skip is
-worth, estimated from the replay of a run.
+Recommend k_max, the longest that an agent may hold an action, before anything
+is trained. Where the environment has a transition table: Kemeny's constant and
+the entropy of random options, exactly. Elsewhere: where random options lead and
+what they meet, in episodes that are played. With --run: what one fixed frame
+skip is worth, estimated from the replay of a run.
 """
 _EXAMPLES = """\
 examples:
@@ -33,13 +35,15 @@ examples:
   holdfast explore MountainCar-v0 --fixed --axes position,velocity
   holdfast explore --run runs/MountainCar-v0-perdqn-k16-s0
 
-The advice is about exploration. It says which holds lead further before anything
-is learnt, not which return an agent will reach in the end.
+The advice is about exploration. It says which holds lead further before
+anything is learnt, not which return an agent will reach in the end.
 """
 
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
+    from holdfast.cli.train import whole_number
+
     parser = verbs.add_parser(
         "explore",
         help="how long should actions be held here: a k_max, and the numbers behind it",
@@ -72,7 +76,7 @@ def add_parser(verbs: Any) -> None:
         help="chain: exact, needs a transition table; visits: play episodes; auto: chain where there is a table",
     )
     parser.add_argument(
-        "--budget", type=int, metavar="N", help="visits: steps to play for each k_max (default: 50000)"
+        "--budget", type=whole_number, metavar="N", help="visits: steps to play for each k_max (default: 50000)"
     )
     parser.add_argument(
         "--fixed", action="store_true", help="visits: also play options that are always k_max steps long"
@@ -81,7 +85,7 @@ def add_parser(verbs: Any) -> None:
         "--axes", metavar="I,J", help="visits: which two observations the maps show, by number from 0 or name"
     )
     parser.add_argument(
-        "--horizon", type=int, default=30, metavar="H", help="chain: steps of random options (default: 30)"
+        "--horizon", type=int, metavar="H", help=f"chain: steps of random options (default: {HORIZON})"
     )
     parser.add_argument(
         "--holes",
@@ -89,7 +93,7 @@ def add_parser(verbs: Any) -> None:
         help="chain: what the holes of a grid are (default: wall; restart where there is no map)",
     )
     parser.add_argument(
-        "--gamma", type=float, default=0.99, metavar="G", help="discount of exact frame skips (default: 0.99)"
+        "--gamma", type=float, metavar="G", help=f"discount of exact frame skips (default: {GAMMA})"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of everything drawn (default: 0)")
     parser.add_argument(
@@ -122,14 +126,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _from_environment(arguments: argparse.Namespace) -> int:
     from holdfast.analysis.exploring import explore
-    from holdfast.cli.environments import named_environment, output_folder
+    from holdfast.cli.environments import named_environment, output_folder, prints_apart
     from holdfast.cli.explore_text import as_text
     from holdfast.cli.waiting import Waiting
+    from holdfast.envs import NamedFailures
 
-    k_values = _k_values(arguments.k_max or "1,2,4,8,16,32,64")
+    k_values = _k_values("1,2,4,8,16,32,64" if arguments.k_max is None else arguments.k_max)
+    horizon, gamma = _checked_numbers(arguments)
     out = output_folder(arguments)
-    env = named_environment(arguments)
-    try:
+    with prints_apart(arguments), ExitStack() as stack:
+        env = named_environment(arguments)
+        stack.callback(NamedFailures(env).close)
         with Waiting(sys.stderr, "exploring") as waiting:
             found = explore(
                 env,
@@ -139,16 +146,14 @@ def _from_environment(arguments: argparse.Namespace) -> int:
                 steps=arguments.budget,
                 fixed=arguments.fixed,
                 axes=arguments.axes,
-                horizon=arguments.horizon,
+                horizon=horizon,
                 holes=arguments.holes,
-                gamma=arguments.gamma,
+                gamma=gamma,
                 seed=arguments.seed,
                 progress=lambda progress: waiting.say(
                     f"{100.0 * progress.fraction:3.0f}% · k_max {progress.setting.k_max}"
                 ),
             )
-    finally:
-        env.close()
     written = [] if out is None else _write(found, out)
     if arguments.json:
         sys.stdout.write(
@@ -161,10 +166,15 @@ def _from_environment(arguments: argparse.Namespace) -> int:
 
 def _from_run(arguments: argparse.Namespace) -> int:
     from holdfast.analysis.fixed_skip import estimate_run_skips
+    from holdfast.cli.environments import check_folder
     from holdfast.cli.explore_text import estimates_text
     from holdfast.cli.policies import listed_folder
     from holdfast.cli.waiting import Waiting
 
+    _check_only_of_runs(arguments)
+    _checked_numbers(arguments)
+    if arguments.out is not None:
+        check_folder(arguments.out)
     run = listed_folder(arguments.folder)
     k_values = None if arguments.k_max is None else _k_values(arguments.k_max)
     with Waiting(sys.stderr, "fitting the values of every skip"):
@@ -176,6 +186,36 @@ def _from_run(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(estimates_text(run.name, estimates, written))
     return 0
+
+
+def _check_only_of_runs(arguments: argparse.Namespace) -> None:
+    """ValueError for an option that a run knows better, or knows nothing of."""
+    given = {
+        "--study": arguments.study != "auto",
+        "--budget": arguments.budget is not None,
+        "--fixed": arguments.fixed,
+        "--axes": arguments.axes is not None,
+        "--horizon": arguments.horizon is not None,
+        "--holes": arguments.holes is not None,
+        "--gamma": arguments.gamma is not None,
+        "--env-kwargs": bool(arguments.env_kwargs),
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise ValueError(f"{option} must not be given with --run: it is about ENV")
+
+
+def _checked_numbers(arguments: argparse.Namespace) -> tuple[int, float]:
+    """``--horizon`` and ``--gamma``, after a look at all numbers, under the names that they are typed with."""
+    from holdfast.core.checks import check_integer, check_real
+
+    if arguments.budget is not None:
+        check_integer("--budget", arguments.budget)
+    check_integer("--seed", arguments.seed, at_least=0)
+    return (
+        HORIZON if arguments.horizon is None else check_integer("--horizon", arguments.horizon),
+        GAMMA if arguments.gamma is None else check_real("--gamma", arguments.gamma, 0.0, 1.0),
+    )
 
 
 def _k_values(text: str) -> list[int]:

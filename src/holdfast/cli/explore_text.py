@@ -48,11 +48,12 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
         for found in estimates
     ]
     parts = [
-        f"{name}: every action held for the same k steps, estimated from its replay",
+        _wrapped(f"{name}: every action held for the same k steps, estimated from its replay"),
         _table(("k", "samples", "value", "residual", "B_k"), rows),
     ]
     parts += [_wrapped(f"k = {found.k}: {found.note}.") for found in estimates if found.note is not None]
-    known = [found for found in estimates if found.index is not None]
+    # Of numbers that a note takes back, none is the largest.
+    known = [found for found in estimates if found.index is not None and found.note is None]
     if known:
         best = max(known, key=lambda found: found.index if found.index is not None else 0.0)
         parts.append(
@@ -83,10 +84,12 @@ def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
             )
         )
     heading = f"{name}: {curve.H} steps of random options as one step of a chain{how}; holes: {holes}"
-    return heading + "\n\n" + _table(("k_max", "Kemeny", "of k_max=1", "entropy", ""), rows)
+    return _wrapped(heading) + "\n\n" + _table(("k_max", "Kemeny", "of k_max=1", "entropy", ""), rows)
 
 
 def _visits_table(name: str, study: VisitationStudy) -> str:
+    from holdfast.analysis.intervals import in_percent
+
     several = len({result.mode for result in study.results}) > 1
     succeeds = study.results[0].success is not None
     header = ["k_max", "episodes", *(["success"] if succeeds else []), "mean return", "upper tenth", "covered"]
@@ -97,23 +100,36 @@ def _visits_table(name: str, study: VisitationStudy) -> str:
             (
                 k,
                 f"{result.episodes:,}",
-                *([_rate(result.success)] if result.success is not None else []),
+                *([in_percent(result.success)] if result.success is not None else []),
                 _interval(result.mean_return),
                 f"{result.upper_return.value:.4g}",
                 f"{100.0 * result.coverage:.0f} %",
             )
         )
     heading = f"{name}: random options, {study.budget.amount:,} {study.budget.unit} for each k_max"
-    return heading + "\n\n" + _table(tuple(header), rows)
+    table = _table(tuple(header), rows)
+    if max(map(len, table.splitlines())) > _COLUMNS:
+        # The column that is missed least; explore.json has it.
+        place = header.index("upper tenth")
+        table = _table(*_without(place, tuple(header), rows))
+    return _wrapped(heading) + "\n\n" + table
+
+
+def _without(
+    place: int, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """A table without one of its columns."""
+    return header[:place] + header[place + 1 :], [row[:place] + row[place + 1 :] for row in rows]
 
 
 def _skips_table(skips: Sequence[ExactSkip], gamma: float) -> str:
-    rows = [(str(skip.k), _number(skip.value), _loss(skip), skip.note or "") for skip in skips]
+    rows = [(str(skip.k), _number(skip.value), _loss(skip)) for skip in skips]
+    notes = [_wrapped(f"k = {skip.k}: {skip.note}.") for skip in skips if skip.note is not None]
     heading = _wrapped(
         f"If every action had to be held for the same k steps (a fixed frame skip; exact, discount {gamma:g}), "
         "the best policy would be worth:"
     )
-    return heading + "\n\n" + _table(("k", "V*_(k)(start)", "loss", ""), rows)
+    return "\n\n".join([heading, _table(("k", "V*_(k)(start)", "loss"), rows), *notes])
 
 
 def _loss(skip: ExactSkip) -> str:
@@ -144,10 +160,6 @@ def _wrapped(text: str) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
-
-
-def _rate(rate: Estimate) -> str:
-    return f"{100.0 * rate.value:.3g} % ({100.0 * rate.low:.2g}–{100.0 * rate.high:.2g})"
 
 
 def _interval(found: Estimate) -> str:

@@ -97,16 +97,17 @@ class _Solution(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Solve, print, write."""
-    from holdfast.cli.environments import named_environment, output_folder
+    from holdfast.cli.environments import named_environment, output_folder, prints_apart
     from holdfast.cli.values import file_name
     from holdfast.cli.waiting import Waiting
-    from holdfast.core.checks import check_discount, check_integer
+    from holdfast.core.checks import check_integer, check_real
     from holdfast.mdp import TabularMDP
 
     check_integer("--k-max", arguments.k_max)
-    check_discount(arguments.gamma)
-    env = named_environment(arguments)
-    mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
+    check_real("--gamma", arguments.gamma, 0.0, 1.0)
+    with prints_apart(arguments):
+        env = named_environment(arguments)
+        mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
     name = file_name(arguments.environment)
     out = output_folder(arguments)
     with Waiting(sys.stderr, f"solving {mdp.n_states:,} states") as waiting:

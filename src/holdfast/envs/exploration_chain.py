@@ -89,7 +89,10 @@ def _endless(env: GridWorld, holes: str) -> Kernel:
 def _restarting(model: TabularMDP) -> tuple[Kernel, NDArray[np.int64]]:
     """The model with its terminal states leading to where episodes begin, and those states."""
     if model.initial is None:
-        raise ValueError("holes='restart' needs an initial distribution: the TabularMDP must be given its initial")
+        raise ValueError(
+            "holes='restart' needs to know where episodes begin: env must show its initial_state_distrib, "
+            "or the TabularMDP must be given its initial"
+        )
     starts = np.flatnonzero(model.initial)
     kernel = model.kernel
     if isinstance(kernel, DeterministicKernel) and len(starts) == 1:

@@ -90,7 +90,7 @@ class ChainOperator:
     pi: Floats
     omega: Floats
     _moves: tuple[Any, ...]
-    _weights: Floats
+    _weights: list[Floats]
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class ChainOperator:
             ("pi", _policy(pi, *shape)),
             ("omega", probabilities),
             ("_moves", tuple(kernel.under(np.full(shape[0], action)) for action in range(shape[1]))),
-            ("_weights", np.stack([reduced_distribution(probabilities, h) for h in range(1, H + 1)])),
+            ("_weights", _reduced_weights(probabilities, H)),
         ):
             object.__setattr__(self, name, value)
 
@@ -129,7 +129,7 @@ class ChainOperator:
         later: deque[Floats] = deque([values], maxlen=self.k_max)
         for h in range(1, self.H + 1):
             # Before the last k of h steps: later[k-1] is what is expected of the h−k others.
-            free = [weight * value for weight, value in zip(self._weights[h - 1], later, strict=False)]
+            free = [weight * value for weight, value in zip(self._weights_of(h), later, strict=False)]
             expected = np.zeros_like(values)
             for action, move in enumerate(self._moves):
                 held = move @ free[-1]
@@ -150,10 +150,14 @@ class ChainOperator:
         for h in range(self.H, 0, -1):
             for action, move in enumerate(moves):
                 held = pi[:, action] * arriving[h]
-                for k in range(1, min(h, self.k_max) + 1):
+                for k, weight in enumerate(self._weights_of(h), start=1):
                     held = move @ held
-                    arriving[h - k] += self._weights[h - 1, k - 1] * held
+                    arriving[h - k] += weight * held
         return arriving[0]
+
+    def _weights_of(self, h: int) -> Floats:
+        """ω̃ of 1..min(h,K) where h steps are left; with K or more of them it is ω itself."""
+        return self._weights[min(h, self.k_max) - 1]
 
     def matrix(self) -> Floats:
         """P_H, (S,S): 8 S² bytes, and time that grows with S² · A · Σ_{h ≤ H} min(h,K) where moves are sparse."""
@@ -164,6 +168,11 @@ class ChainOperator:
             width = min(columns, n_states - first)
             matrix[:, first : first + width] = self.apply(np.eye(n_states, width, -first))
         return matrix
+
+
+def _reduced_weights(omega: Floats, H: int) -> list[Floats]:
+    """ω̃_{1..h,h} for h = 1..min(H,K): no more than can be held, however large H or K is."""
+    return [reduced_distribution(omega, h)[:h].copy() for h in range(1, min(H, len(omega)) + 1)]
 
 
 def _kernel(model: Any) -> Kernel:

@@ -27,6 +27,9 @@ Floats = NDArray[np.float64]
 LARGEST_EXACT_CHAIN = 1_000
 """States up to which ``method="auto"`` is exact."""
 
+_ROUNDING = 1e-9
+"""Part by which constants that should be equal may differ."""
+
 
 @dataclass(frozen=True, eq=False)
 class ExplorationCurve:
@@ -66,8 +69,8 @@ class ExplorationCurve:
 
     @property
     def best(self) -> int:
-        """Which of ``k_max`` has the least Kemeny constant, as an index; the first of equals."""
-        return int(np.argmin(self.kemeny))
+        """Which of ``k_max`` has the least Kemeny constant, as an index; the first of equals up to rounding."""
+        return int(np.argmax(self.kemeny <= self.kemeny.min() * (1.0 + _ROUNDING)))
 
     @property
     def best_k_max(self) -> int:
@@ -135,6 +138,8 @@ def _curve(
 
 
 def _point(chain: ChainOperator, method: str, seed: int) -> _Point:
+    if chain.n_states == 1:
+        raise ValueError("the chain must have two states or more, for in a single one there is nowhere to get to")
     if method == "estimate" or (method == "auto" and chain.n_states > LARGEST_EXACT_CHAIN):
         return _Point(
             estimate_kemeny(chain, seed=seed),
