@@ -111,8 +111,8 @@ def test_gymnasium_ids(name: str, capsys: pytest.CaptureFixture[str], tmp_path: 
     ("arguments", "sentence"),
     [
         (["cliff", "--k-max", "0"], "--k-max must be a whole number of at least 1, not 0"),
-        (["cliff", "--gamma", "1.5"], "gamma must be a number in [0, 1], not 1.5"),
-        (["cliff", "--gamma", "nan"], "gamma must be a number in [0, 1], not nan"),
+        (["cliff", "--gamma", "1.5"], ": --gamma must be a number in [0, 1], not 1.5"),
+        (["cliff", "--gamma", "nan"], ": --gamma must be a number in [0, 1], not nan"),
         (["clif"], "did you mean 'cliff'?"),
         (["no/such/map.txt"], "no/such/map.txt"),
         (["CartPole-v1"], "must show its transition table"),
