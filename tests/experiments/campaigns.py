@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -39,6 +40,8 @@ def begin(folder: Path, *arguments: str, before: tuple[str, ...] = (), **variabl
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         text=True,
+        # Where these tests run in the background of a shell, Ctrl-C is switched off.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
