@@ -64,6 +64,12 @@ def test_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
         ("--grid k_max=1 --set k_max=2", "--grid and --set must not both name 'k_max'"),
         ("--grid k_max=2,x", "k_max must be a whole number, not 'x'"),
         ("--grid alpha=.1,x", "alpha must be a number"),
+        ("--grid k_max=2,0", "k_max must be a whole number of at least 1, not 0"),
+        ("--grid alpha=.1,7", "alpha must be a number in (0, 1], not 7"),
+        (
+            "--grid k_max=2,0 --algo perdqn --env CartPole-v1 --steps 9",
+            "k_max must be a whole number of at least 1",
+        ),
         ("--grid algo=perq,perx", "--algo must be one of"),
         ("--grid alpha=.1 --seeds 0", "--seeds must be a whole number of at least 1"),
         ("--grid alpha=.1 --env nowhere", "environment 'nowhere' is unknown"),

@@ -238,12 +238,11 @@ def _write(found: Exploration, out: Path) -> list[Path]:
 
 
 def _write_numbers(document: dict[str, Any], out: Path) -> Path:
-    from holdfast.files import replace_file
+    from holdfast.files import replace_json
 
     out.mkdir(parents=True, exist_ok=True)
     path = out / "explore.json"
-    with replace_file(path) as temporary:
-        temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    replace_json(path, document)
     return path
 
 

@@ -43,6 +43,7 @@ def grid_jobs(
         ValueError: A setting will not do; nothing has been trained.
     """
     from holdfast.runs.config import make_config
+    from holdfast.runs.training import check_agent
 
     settings = []
     for point in itertools.product(*grid.values()):
@@ -57,6 +58,7 @@ def grid_jobs(
                 raise ValueError(f"--grid and --set must not both name {name!r}")
         setting = {**options, **named}
         config = make_config(_train_options(setting))
+        check_agent(config)
         # A map file becomes its map: it may be another one tomorrow, or not be there.
         setting |= {"environment": config.environment, "env_label": config.label}
         setting |= {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}

@@ -14,16 +14,24 @@ from holdfast.core.schedules import tabulate
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.runs.actors import TableActor
 from holdfast.runs.arguments import as_python
+from holdfast.runs.config import RunConfig
 from holdfast.runs.policy_files import table_state
 from holdfast.runs.session import Session
 from holdfast.runs.stopping import TrainingStopped
 from holdfast.tabular import EpisodeOutcomes, RunState, TabularLearner
 from holdfast.tabular.world import shortest_limit
 
-__all__ = ["train_tabular"]
+__all__ = ["build_learner", "train_tabular"]
 
 _PIECE_SECONDS = 0.2
 _LONGEST_PIECE = 10_000
+
+
+def build_learner(config: RunConfig) -> TabularLearner:
+    """The learner of a run before its first episode."""
+    algorithm = config.algorithm
+    learner: TabularLearner = algorithm.load()(**as_python(config.arguments), **algorithm.stands_for)
+    return learner
 
 
 def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
@@ -39,8 +47,7 @@ def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
         ValueError: The saved state is not one of this run.
     """
     config = session.config
-    algorithm = config.algorithm
-    learner: TabularLearner = algorithm.load()(**as_python(config.arguments), **algorithm.stands_for)
+    learner = build_learner(config)
     env = NamedFailures(make_env(config.environment, **config.env_kwargs))
     try:
         fresh = learner.start(env, config.seed)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from holdfast.runs.progress import Reporter, Silent
 from holdfast.runs.session import Session
 from holdfast.runs.stopping import StopRequest, TrainingStopped
 
-__all__ = ["Outcome", "open_run", "train"]
+__all__ = ["Outcome", "check_agent", "open_run", "train"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,26 @@ def open_run(options: Mapping[str, Any], path: Path) -> RunConfig:
     if difference is not None:
         raise ValueError(f"{path} holds a run with {difference}: choose another --name or --out, or remove it")
     return config
+
+
+def check_agent(config: RunConfig) -> None:
+    """Make the agent of a run and let go of it, which tells of values that it does not take before any training.
+
+    It is made on the processor: a run may be trained on a machine that has other devices than this one.
+
+    Raises:
+        ValueError: It cannot be made; the message is one sentence.
+        TypeError: Likewise.
+    """
+    if config.algorithm.is_deep:
+        from holdfast.runs.deep_training import build_agent, build_vec_env
+
+        with closing(build_vec_env(config)) as env:
+            build_agent(replace(config, device="cpu"), env)
+    else:
+        from holdfast.runs.tabular_training import build_learner
+
+        build_learner(config)
 
 
 def train(
