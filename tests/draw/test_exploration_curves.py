@@ -74,7 +74,7 @@ def test_estimates_have_bands(tmp_path: Path) -> None:
 
 def test_without_entropy_there_is_one_row() -> None:
     (axes,) = draw_exploration_curves({"": [curve(30)]}, entropy=False).axes
-    assert axes.get_xlabel() == "K_max"
+    assert axes.get_xlabel() == "$K_{max}$"
 
 
 @pytest.mark.parametrize("panels", [{}, {"empty": []}])

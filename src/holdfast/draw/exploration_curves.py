@@ -92,7 +92,7 @@ def draw_exploration_curves(
                     _line(grid[1, column], curve, values, curve.row_entropy_error, int(np.argmax(values)), color)
             _cut(grid[0, column], float(min(np.min(curve.normalised_kemeny) for curve in curves)))
             _powers_of_two(grid[-1, column], int(max(np.max(curve.k_max) for curve in curves)))
-        grid[0, 0].set_ylabel("Kemeny's constant\n(K_max = 1: 1)")
+        grid[0, 0].set_ylabel("Kemeny's constant\n($K_{max}$ = 1: 1)")
         if entropy:
             grid[1, 0].set_ylabel("entropy (nats)")
         handles = [Line2D([], [], color=colors[H], label=f"H = {H}") for H in horizons]
@@ -124,4 +124,4 @@ def _powers_of_two(axes: Axes, largest: int) -> None:
     axes.set_xticks([2**power for power in range(largest.bit_length())])
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("K_max")
+    axes.set_xlabel("$K_{max}$")
