@@ -85,8 +85,8 @@ def test_where_success_does_not_tell_the_return_does() -> None:
 
 def test_where_the_return_does_not_tell_coverage_does_if_it_harms_nobody() -> None:
     harmless = (result(1, visited=10), result(4, visited=39), result(8, visited=40))
-    found = advice(*harmless, result(16, upper=-3.0, visited=90))
-    # 39 is at least 95 % of 40; at 16 the better episodes are worse.
+    found = advice(*harmless, result(16, upper=-3.0, visited=90), result(32, mean=-3.0, visited=95))
+    # 39 is at least 95 % of 40; at 16 the better episodes are worse, at 32 the average.
     assert (found.k_max, found.basis) == (4, "coverage")
     assert "visit 39 places, held for one step 10" in found.sentence
 

@@ -5,7 +5,8 @@ the first of these that tells the settings apart, the smallest K being what the 
 
 1. **success**: more episodes meet something better than going on as usual (``holdfast.analysis.outcomes``);
 2. **return**: the mean return of random options is higher;
-3. **coverage**: more places are visited, among the K whose better episodes (upper tenth) are not clearly worse.
+3. **coverage**: more places are visited, among the K whose returns are not clearly worse, neither on average nor
+   in the better episodes (upper tenth): a place that is reached by falling is no gain.
 
 Of success and return "more" means that the 95 % intervals are apart, and so does "worse". Places have no interval:
 there are more of them if the smallest K visits less than 95 % of what is visited most. Of the K that are as good
@@ -123,7 +124,12 @@ def _because_of_success(first: Visitation, chosen: Visitation) -> Advice:
 
 
 def _by_coverage(first: Visitation, results: Sequence[Visitation]) -> Advice:
-    harmless = [result for result in results if _is_no_worse(result.upper_return, first.upper_return)]
+    harmless = [
+        result
+        for result in results
+        if _is_no_worse(result.mean_return, first.mean_return)
+        and _is_no_worse(result.upper_return, first.upper_return)
+    ]
     most = max(result.coverage for result in harmless)
     chosen = next(result for result in harmless if result.coverage >= AS_GOOD * most)
     if chosen is first:
@@ -143,8 +149,7 @@ def _by_coverage(first: Visitation, results: Sequence[Visitation]) -> Advice:
         chosen.k_max,
         "coverage",
         f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps visit {chosen.visited} "
-        f"places, held for {_steps(first.k_max)} {first.visited}, and their better episodes are not clearly "
-        "worse.",
+        f"places, held for {_steps(first.k_max)} {first.visited}, and their returns are not clearly worse.",
     )
 
 
