@@ -107,6 +107,18 @@ def test_an_experiment_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_figures_that_share_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "ladders:STEPS", "--jobs", "2"]) == 0
+    assert "taken" not in capsys.readouterr().out
+    assert main(["reproduce", "ladders:HIGHER"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("higher: 3 of 3 jobs done, 2 of them taken from other figures, in ")
+    for path in Path("results/reproduce/higher-smoke/rows").iterdir():
+        path.unlink()
+    assert main(["reproduce", "ladders:HIGHER", "-o", "elsewhere"]) == 0
+    assert "taken" not in capsys.readouterr().out
+
+
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "list"]) == 0
     out = capsys.readouterr().out

@@ -92,4 +92,6 @@ SLIPPING = replace(
 WAITING = replace(
     LADDER, label="waiting", plan=lambda scale: [({"rungs": 1}, seed) for seed in range(2)], run=run_and_wait
 )
+STEPS = replace(LADDER, label="steps", plan=lambda scale: [({"rungs": 2}, n) for n in range(2)], shared="climbs")
+HIGHER = replace(LADDER, label="higher", plan=lambda scale: [({"rungs": 2}, n) for n in range(3)], shared="climbs")
 NO_EXPERIMENT = 3

@@ -21,7 +21,8 @@ def rows_of(experiment: Experiment, folder: Path, jobs: Sequence[Job] | None = N
     manifest.add_jobs(chosen)
     ManifestFile(folder, manifest).write()
     for job in chosen:
-        store.write(job, table_bytes(experiment.run(job, store.runs / job.id), experiment.columns, job.label))
+        rows = experiment.run(job, store.runs / job.id)
+        store.write(job, table_bytes(rows, experiment.columns, experiment.label))
     return read_campaign(folder, experiment)[1]
 
 

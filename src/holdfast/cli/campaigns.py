@@ -109,8 +109,11 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
     if standing.total == standing.before:
         return [f"{name}: all {standing.total} jobs were done already, in {folder}"]
     told = f"{name}: {standing.done} of {standing.total} jobs done"
+    now = standing.done - standing.before - standing.taken
+    if standing.taken:
+        told += f", {standing.taken} of them taken from other figures"
     if standing.before:
-        told += f", {standing.done - standing.before} of them now"
+        told += f", {now} of them now"
     if standing.failures:
         told += f", {len(standing.failures)} failed"
     lines = [f"{told}, in {duration(standing.seconds)}, into {folder}"]

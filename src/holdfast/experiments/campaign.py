@@ -10,6 +10,7 @@ from pathlib import Path
 
 from holdfast.experiments.engines.base import Ended, Engine, Started, Task
 from holdfast.experiments.manifest import ManifestFile, new_manifest, read_manifest
+from holdfast.experiments.sharing import take_shared_rows
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.store import Store, sentence_if_full
 from holdfast.runs.stopping import StopRequest
@@ -39,6 +40,7 @@ class Standing:
     Attributes:
         total: Number of jobs.
         before: Jobs that were done when it began.
+        taken: Jobs whose rows were then taken from other campaigns.
         done: Jobs that are done.
         running: When each of the running jobs began, by the job's title.
         failures: Jobs that failed.
@@ -49,6 +51,7 @@ class Standing:
 
     total: int
     before: int = 0
+    taken: int = 0
     done: int = 0
     running: dict[str, float] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -64,7 +67,7 @@ class Standing:
     @property
     def seconds_left(self) -> float | None:
         """At the present pace; None before there is one."""
-        over = self.done - self.before + len(self.failures)
+        over = self.done - self.before - self.taken + len(self.failures)
         left = self.total - self.done - len(self.failures)
         if left == 0:
             return 0.0
@@ -140,11 +143,20 @@ def run_campaign(
             manifest = read_manifest(folder) or new_manifest(experiment, scale)
             manifest.add_jobs(jobs)
             todo = [job for job in jobs if job.id not in done]
+            file = ManifestFile(folder, manifest)
+            if todo:
+                file.write()
+            for job in take_shared_rows(experiment, todo, store, manifest):
+                done.add(job.id)
+                standing.done += 1
+                standing.taken += 1
+            todo = [job for job in todo if job.id not in done]
             if not todo:
+                if standing.taken:
+                    file.write()
                 standing.ended = time.monotonic()
                 return standing
             manifest.begin_session(engine.about())
-            file = ManifestFile(folder, manifest)
             file.write()
             tasks = [
                 Task(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
+    "STUDY",
     "Driver",
     "dqn",
     "draw_returns_by_panel",
@@ -29,6 +30,9 @@ __all__ = [
     "run_training",
     "temporl_dqn",
 ]
+
+STUDY = "MountainCar"
+"""What the jobs of all these figures belong to."""
 
 COLUMNS = ("step", "return", "decisions")
 """Return and decisions of an episode, mean over the last 20 training episodes that had ended by then."""

@@ -13,9 +13,21 @@ from numpy.typing import NDArray
 from holdfast.experiments.spec import Job
 from holdfast.experiments.tables import Table, select
 
-__all__ = ["COLUMNS", "GRIDS", "StoredCurve", "minimum_lines", "plan_chains", "run_chain", "stored_curves"]
+__all__ = [
+    "COLUMNS",
+    "GRIDS",
+    "STUDY",
+    "StoredCurve",
+    "minimum_lines",
+    "plan_chains",
+    "run_chain",
+    "stored_curves",
+]
 
 Floats = NDArray[np.float64]
+
+STUDY = "chains"
+"""What the jobs of all these figures belong to."""
 
 COLUMNS = ("k_max", "kemeny", "kemeny_of_one", "row_entropy", "stationary_entropy")
 

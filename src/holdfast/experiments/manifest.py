@@ -39,7 +39,8 @@ class Manifest:
         scale: Of the jobs; None where they were chosen in another way.
         columns: Of the rows.
         campaign: A name drawn at random, by which a worker knows the folder it was told of.
-        jobs: By id: setting, seed, and once they were run seconds, session, and what failed.
+        jobs: By id: setting, seed, and once they were run seconds, session, and what failed; or where rows were
+            taken from, and the seconds that they took there.
         sessions: When, where and with what jobs were run.
     """
 
@@ -84,9 +85,17 @@ class Manifest:
         """Note that a job was run, and what it failed with."""
         entry = self.jobs[job.id]
         entry |= {"seconds": round(seconds, 3), "session": len(self.sessions) - 1}
-        entry.pop("failed", None)
+        for name in ("failed", "taken_from"):
+            entry.pop(name, None)
         if problem is not None:
             entry["failed"] = problem
+
+    def note_taken(self, job: Job, seconds: float | None, campaign: str) -> None:
+        """Note that the rows of a job were taken from another campaign, and how long it took there."""
+        entry = self.jobs[job.id]
+        for name in ("failed", "session"):
+            entry.pop(name, None)
+        entry |= {"taken_from": campaign} if seconds is None else {"taken_from": campaign, "seconds": seconds}
 
     def document(self) -> dict[str, Any]:
         """As it is written."""

@@ -30,13 +30,13 @@ class Job:
     """One setting with one seed: what is run, stored and never run again.
 
     Attributes:
-        label: Label of its experiment.
+        study: Of its experiment.
         setting: Names and JSON values; texts, numbers and lists of them.
         seed: Root of its random numbers.
         revision: Of the experiment; a job of another revision is another job.
     """
 
-    label: str
+    study: str
     setting: Mapping[str, Any]
     seed: int
     revision: int = 1
@@ -51,7 +51,7 @@ class Job:
     @cached_property
     def id(self) -> str:
         """Twelve hexadecimal digits that name the job: the same on every machine, on every day."""
-        named = {"label": self.label, "revision": self.revision, "setting": self.setting, "seed": self.seed}
+        named = {"study": self.study, "revision": self.revision, "setting": self.setting, "seed": self.seed}
         text = json.dumps(named, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:_ID_DIGITS]
 
@@ -77,6 +77,8 @@ class Experiment:
         draw: The picture of all rows, with the settings' columns and the seed's beside them. Jobs may be missing.
         summary: What is to be printed of the same rows, in lines of at most 80 letters.
         revision: To be raised when ``run`` changes, so that old rows are not taken for new ones.
+        shared: Name of a study that several experiments draw, with the same ``run``, columns and revision. A job
+            of theirs is one job: the rows of one are taken for another. None where nobody else has such jobs.
         alone: Whether jobs are run one at a time: they measure time.
         reference: Where another process finds the experiment; ``find_experiment`` fills it in.
     """
@@ -89,6 +91,7 @@ class Experiment:
     draw: Callable[[Table], Figure]
     summary: Callable[[Table], Sequence[str]]
     revision: int = 1
+    shared: str | None = None
     alone: bool = False
     reference: str = ""
 
@@ -96,6 +99,11 @@ class Experiment:
     def name(self) -> str:
         """The label without its prefix, as users type it and files are called."""
         return self.label.removeprefix("fig:")
+
+    @property
+    def study(self) -> str:
+        """What its jobs belong to."""
+        return self.label if self.shared is None else self.shared
 
     def jobs(self, scale: str) -> list[Job]:
         """All jobs of a scale.
@@ -108,7 +116,7 @@ class Experiment:
 
     def jobs_of(self, plan: Iterable[tuple[Mapping[str, Any], int]]) -> list[Job]:
         """The jobs of (setting, seed) pairs, which must differ."""
-        jobs = [Job(self.label, setting, seed, self.revision) for setting, seed in plan]
+        jobs = [Job(self.study, setting, seed, self.revision) for setting, seed in plan]
         if len({job.id for job in jobs}) != len(jobs):
             raise ValueError(f"plan must list each setting with each seed once for {self.label}")
         for job in jobs:

@@ -102,12 +102,13 @@ class Store:
                 f"{self.folder} holds rows of other settings, such as the job {strange[0]}: "
                 "give another -o, or remove it"
             )
-        return {job_id for job_id in self.stored() if self._is_sound(job_id, columns)}
+        return {job_id for job_id in self.stored() if self.is_sound(job_id, columns)}
 
-    def _is_sound(self, job_id: str, columns: Sequence[str]) -> bool:
+    def is_sound(self, job_id: str, columns: Sequence[str]) -> bool:
+        """Whether a job has rows that can be read."""
         try:
             self.read(job_id, columns)
-        except ValueError:
+        except (OSError, ValueError):
             return False
         return True
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.decomposition import equal_updates_per_step
 from holdfast.experiments.spec import Job
 
 if TYPE_CHECKING:
@@ -24,19 +25,25 @@ __all__ = [
     "COLUMNS",
     "GRIDS",
     "SIZES",
+    "STUDY",
     "Agent",
     "Learning",
     "Size",
+    "equal_q",
     "learn",
     "msa",
     "per_q",
     "plain_q",
     "plan_curves",
+    "repeated_q",
     "run_curves",
     "temporl",
 ]
 
 Floats = NDArray[np.float64]
+
+STUDY = "grids"
+"""What the jobs of all these figures belong to."""
 
 COLUMNS = ("seed", "episode", "return", "greedy")
 """Of the rows: ``return`` is that of the training episodes, ``greedy`` that of the greedy ones."""
@@ -68,9 +75,19 @@ class Agent:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-def plain_q(updates_per_step: float = 1.0, name: str = "Q") -> Agent:
-    """Q-learning, with each step learned from once or more often."""
-    return Agent(name, "q", {"updates_per_step": updates_per_step})
+def plain_q() -> Agent:
+    """Q-learning."""
+    return Agent("Q", "q", {"updates_per_step": 1.0})
+
+
+def repeated_q(k_max: int) -> Agent:
+    """Q-learning that learns from each step K_max times, as the paper has it."""
+    return Agent(f"Q x{k_max}", "q", {"updates_per_step": float(k_max)})
+
+
+def equal_q(k_max: int) -> Agent:
+    """Q-learning that makes as many updates per step as PerQ-learning does if κ is uniform."""
+    return Agent(f"Q equal to PerQ{k_max}", "q", {"updates_per_step": equal_updates_per_step(k_max)})
 
 
 def per_q(k_max: int) -> Agent:

@@ -1,6 +1,6 @@
 """All tabular learners and their variants on all grids: more than the paper's figures show.
 
-It has no label of the paper: ``holdfast reproduce holdfast.experiments.tabular_study:STUDY --scale paper``.
+It has no label of the paper: ``holdfast reproduce holdfast.experiments.tabular_study:ALL_LEARNERS --scale paper``.
 """
 
 from __future__ import annotations
@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.decomposition import equal_updates_per_step
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 from holdfast.experiments.tabular_curves import (
     COLUMNS,
     SIZES,
+    STUDY,
     Agent,
+    equal_q,
     msa,
     per_q,
     plain_q,
     plan_curves,
+    repeated_q,
     run_curves,
     temporl,
 )
@@ -27,7 +29,7 @@ from holdfast.experiments.tabular_results import agent_lines, draw_returns_by_ro
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["STUDY", "draw_study"]
+__all__ = ["ALL_LEARNERS", "draw_study"]
 
 _K_VALUES = (4, 8, 16)
 
@@ -43,7 +45,7 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
     agents = [plain_q()]
     for k in _K_VALUES:
         agents += _row(k)
-        agents += [plain_q(float(k), f"Q x{k}"), plain_q(equal_updates_per_step(k), f"Q equal to PerQ{k}")]
+        agents += [repeated_q(k), equal_q(k)]
     return plan_curves([*agents, *_VARIANTS], SIZES[scale])
 
 
@@ -70,7 +72,7 @@ def summary(rows: Table) -> list[str]:
     return [*score_lines(rows), "", *score_lines(rows, minus=per_q(8).name)]
 
 
-STUDY = Experiment(
+ALL_LEARNERS = Experiment(
     label="tabular_study",
     title="all tabular learners and their variants on all grids",
     columns=COLUMNS,
@@ -78,4 +80,5 @@ STUDY = Experiment(
     run=run_curves,
     draw=draw_study,
     summary=summary,
+    shared=STUDY,
 )

@@ -11,14 +11,14 @@ from holdfast.draw import save_figure
 from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.figures.tabular_perf import PRINTED
 from holdfast.experiments.tables import Table, select
-from holdfast.experiments.tabular_study import STUDY
+from holdfast.experiments.tabular_study import ALL_LEARNERS
 from tests.experiments.smoke import check_summary, rows_of
 
 CURVES = ("tabular_perf", "tabular_noboot", "tabular_multi")
 AGENTS = {
     "tabular_perf": ["PerQ4", "PerQ8", "PerQ16", "TempoRL8 padded", "Q"],
     "tabular_noboot": ["Q", "TempoRL8 padded", "PerQ8", "MSA8", "MSA8 padded"],
-    "tabular_multi": ["PerQ8", "Q", "Q x8", "Q equal updates"],
+    "tabular_multi": ["PerQ8", "Q", "Q x8", "Q equal to PerQ8"],
 }
 
 
@@ -82,19 +82,24 @@ def test_larger_scales_have_four_grids(label: str, scale: str) -> None:
     assert {job.setting["episodes"] for job in by_grid["cliff"]} == {600}
     assert {job.setting["episodes"] for job in by_grid["frozen-lake"]} == {6000}
     assert {job.setting["runs"] for job in jobs} == {50 if scale == "paper" else 10}
-    if label == "tabular_noboot":
+    if label != "tabular_perf":
         assert {job.setting.get("k_max") for job in jobs} == {None, 4, 8, 16}
 
 
 def test_more_updates_show_only_where_values_do_not_start_at_zero(campaigns: dict[str, Table]) -> None:
     rows = campaigns["tabular_multi"]
     plain = select(rows, agent="Q", initial_std=0.0)
-    for more in ("Q x8", "Q equal updates"):
+    for more in ("Q x8", "Q equal to PerQ8"):
         np.testing.assert_array_equal(select(rows, agent=more, initial_std=0.0)["greedy"], plain["greedy"])
     settings = [job.setting for job in find_experiment("tabular_multi").jobs("paper")]
     updates = {setting["agent"]: setting.get("updates_per_step") for setting in settings}
     # Σ_κ Σ_{k≤κ} (κ−k+1)(9−k) for κ = 1..8 is 750; 1 + … + 8 = 36.
-    assert updates == {"PerQ8": None, "Q": 1.0, "Q x8": 8.0, "Q equal updates": pytest.approx(750 / 36)}
+    assert updates["Q equal to PerQ8"] == pytest.approx(750 / 36)
+    assert updates["Q"] == 1.0
+    for k in (4, 8, 16):
+        assert (updates[f"PerQ{k}"], updates[f"Q x{k}"]) == (None, float(k))
+        assert updates[f"Q equal to PerQ{k}"] > k
+    assert len(updates) == 10
 
 
 def test_times(campaigns: dict[str, Table], tmp_path: Path) -> None:
@@ -128,16 +133,16 @@ def test_as_printed() -> None:
 
 
 def test_the_study_has_everybody(tmp_path: Path) -> None:
-    jobs = STUDY.jobs("smoke")
+    jobs = ALL_LEARNERS.jobs("smoke")
     names = [job.setting["agent"] for job in jobs]
     assert len(names) == 1 + 3 * 8 + 3
     chosen = [job for job in jobs if job.setting["agent"] in ("PerQ8", "PerQ8 few decisions", "εz8", "Q")]
-    rows = rows_of(STUDY, tmp_path / "study", chosen)
-    figure = STUDY.draw(rows)
+    rows = rows_of(ALL_LEARNERS, tmp_path / "study", chosen)
+    figure = ALL_LEARNERS.draw(rows)
     legends = [axes.get_legend() for axes in figure.axes]
     shown = [[text.get_text() for text in legend.get_texts()] for legend in legends if legend is not None]
     assert shown == [["Q"], ["PerQ8", "εz8", "Q"], ["Q"], ["PerQ8", "PerQ8 few decisions"]]
-    lines = check_summary(STUDY, rows)
+    lines = check_summary(ALL_LEARNERS, rows)
     assert [line.split("  ")[0] for line in lines] == [
         "agent",
         "Q",

@@ -44,7 +44,7 @@ class Task:
         """What another process must know, as JSON values."""
         job = self.job
         return {
-            "label": job.label,
+            "study": job.study,
             "setting": dict(job.setting),
             "seed": job.seed,
             "revision": job.revision,
@@ -117,10 +117,10 @@ def perform(document: Mapping[str, Any], place: Path) -> bytes:
     if code is not None and code not in sys.path:
         sys.path.insert(0, code)
     experiment = find_experiment(document["reference"])
-    job = Job(document["label"], document["setting"], document["seed"], document["revision"])
-    if (experiment.label, experiment.revision) != (job.label, job.revision):
+    job = Job(document["study"], document["setting"], document["seed"], document["revision"])
+    if (experiment.study, experiment.revision) != (job.study, job.revision):
         raise ValueError(
-            f"the job is of {job.label}, revision {job.revision}, and the holdfast here has {experiment.label}, "
+            f"the job is of {job.study}, revision {job.revision}, and the holdfast here has {experiment.study}, "
             f"revision {experiment.revision}: all machines must have the same version"
         )
-    return table_bytes(experiment.run(job, place), experiment.columns, job.label)
+    return table_bytes(experiment.run(job, place), experiment.columns, experiment.label)

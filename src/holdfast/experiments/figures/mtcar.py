@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.experiments.car_training import (
     COLUMNS,
+    STUDY,
     dqn,
     draw_returns_by_panel,
     per_dqn,
@@ -43,4 +44,5 @@ EXPERIMENT = Experiment(
     run=run_training,
     draw=draw_mountain_car,
     summary=return_lines,
+    shared=STUDY,
 )

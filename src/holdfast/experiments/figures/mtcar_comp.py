@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.experiments.car_training import (
     COLUMNS,
+    STUDY,
     dqn,
     draw_returns_by_panel,
     ez_greedy,
@@ -48,4 +49,5 @@ EXPERIMENT = Experiment(
     run=run_training,
     draw=draw_against_larger_batches,
     summary=return_lines,
+    shared=STUDY,
 )

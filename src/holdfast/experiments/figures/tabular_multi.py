@@ -1,6 +1,7 @@
 """Whether more updates make up for holding: PerQ-learning beside Q-learning that learns from each step many times.
 
-The paper compares with K_max updates per step and calls the numbers equal; about 20.8 for K_max = 8 would be.
+The paper compares with K_max updates per step and calls the numbers equal; about 20.8 for K_max = 8 would be. So
+both are shown.
 
 From zero initial values, on grids whose moves are certain and whose rewards are at the ends, repeating an update
 changes how large values are but not their signs, and nothing that a greedy episode shows. So the same is also done
@@ -18,11 +19,14 @@ from holdfast.experiments.tables import Table, select, table_length
 from holdfast.experiments.tabular_curves import (
     COLUMNS,
     SIZES,
+    STUDY,
     Agent,
     Learning,
+    equal_q,
     per_q,
     plain_q,
     plan_curves,
+    repeated_q,
     run_curves,
 )
 from holdfast.experiments.tabular_results import Line, draw_returns_by_row, score_lines
@@ -32,30 +36,24 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENT", "draw_returns_of_more_updates"]
 
-_K_MAX = 8
-_REPEATED = f"Q x{_K_MAX}"
-_EQUAL = "Q equal updates"
+_K_VALUES = (4, 8, 16)
 _INITIAL = {0.0: "initial values 0", 0.01: "initial values N(0, .01²)"}
 """What is written of each standard deviation."""
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Everybody on every grid, with each kind of initial values."""
+    """Everybody on every grid, with each kind of initial values; K_max = 8 alone at the smallest scale."""
+    agents = {agent.name: agent for k in (_K_VALUES if scale != "smoke" else (8,)) for agent in _row(k)}
     for initial_std in _INITIAL:
-        yield from plan_curves(_agents(), SIZES[scale], Learning(initial_std=initial_std))
+        yield from plan_curves(list(agents.values()), SIZES[scale], Learning(initial_std=initial_std))
 
 
-def _agents() -> list[Agent]:
-    return [
-        per_q(_K_MAX),
-        plain_q(),
-        plain_q(float(_K_MAX), _REPEATED),
-        plain_q(equal_updates_per_step(_K_MAX), _EQUAL),
-    ]
+def _row(k_max: int) -> list[Agent]:
+    return [per_q(k_max), plain_q(), repeated_q(k_max), equal_q(k_max)]
 
 
 def draw_returns_of_more_updates(rows: Table) -> Figure:
-    """Greedy returns over episodes, a row for each kind of initial values.
+    """Greedy returns over episodes, a row for each K_max and kind of initial values.
 
     Paper: Figure fig:tabular_multi
     """
@@ -63,24 +61,27 @@ def draw_returns_of_more_updates(rows: Table) -> Figure:
     from holdfast.draw.style import PALETTE
 
     # In colours of their own: where they coincide with the first, their dashes are seen upon it.
-    lines = [
-        Line(per_q(_K_MAX).name, algorithm_color("perq")),
-        Line(plain_q().name, algorithm_color("q")),
-        Line(_REPEATED, PALETTE["vermilion"], dash=1),
-        Line(_EQUAL, PALETTE["sky"], dash=2),
+    looks = [
+        (algorithm_color("perq"), 0),
+        (algorithm_color("q"), 0),
+        (PALETTE["vermilion"], 1),
+        (PALETTE["sky"], 2),
     ]
-    return draw_returns_by_row({title: (own, lines) for title, own in _parts(rows).items()})
+    drawn = {}
+    for title, own in _parts(rows).items():
+        for k in (k for k in _K_VALUES if (own["k_max"] == k).any()):
+            lines = [Line(agent.name, *look) for agent, look in zip(_row(k), looks, strict=True)]
+            drawn[f"K = {k}, {title}"] = (own, lines)
+    return draw_returns_by_row(drawn)
 
 
 def summary(rows: Table) -> list[str]:
     """Scores of everybody, and how many updates are equal."""
     lines = []
     for title, own in _parts(rows).items():
-        lines += [title, *score_lines(own)]
-    return [
-        *lines,
-        f"equal updates: {equal_updates_per_step(_K_MAX):.1f} per step, as PerQ{_K_MAX} makes if κ is uniform",
-    ]
+        lines += [title, *score_lines(own), ""]
+    equal = ", ".join(f"{equal_updates_per_step(k):.1f} (K={k})" for k in _K_VALUES)
+    return [*lines, f"updates per step of PerQ, uniform κ: {equal}"]
 
 
 def _parts(rows: Table) -> dict[str, Table]:
@@ -97,4 +98,5 @@ EXPERIMENT = Experiment(
     run=run_curves,
     draw=draw_returns_of_more_updates,
     summary=summary,
+    shared=STUDY,
 )

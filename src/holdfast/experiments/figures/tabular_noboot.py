@@ -10,6 +10,7 @@ from holdfast.experiments.tables import Table
 from holdfast.experiments.tabular_curves import (
     COLUMNS,
     SIZES,
+    STUDY,
     Agent,
     msa,
     per_q,
@@ -63,4 +64,5 @@ EXPERIMENT = Experiment(
     run=run_curves,
     draw=draw_returns_without_bootstrap,
     summary=summary,
+    shared=STUDY,
 )

@@ -13,6 +13,7 @@ from holdfast.experiments.tabular_curves import (
     AS_PRINTED,
     COLUMNS,
     SIZES,
+    STUDY,
     Learning,
     per_q,
     plain_q,
@@ -59,6 +60,7 @@ EXPERIMENT = Experiment(
     run=run_curves,
     draw=draw_returns,
     summary=summary,
+    shared=STUDY,
 )
 
 PRINTED = replace(

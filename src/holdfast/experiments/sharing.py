@@ -1,0 +1,60 @@
+"""Figures that draw the same jobs: rows that one campaign has are taken for another.
+
+Several figures of the paper show the same agents with the same settings and seeds. Their experiments share a
+study, so that these are the same jobs, and what has been run for one figure is copied for the next. It is looked
+for in the campaigns that lie beside the new one, as those of ``holdfast reproduce`` do. Another campaign of the
+same figure is left alone: who begins one wants it run anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from holdfast.experiments.manifest import Manifest, read_manifest
+from holdfast.experiments.spec import Experiment, Job
+from holdfast.experiments.store import Store
+
+__all__ = ["take_shared_rows"]
+
+
+def take_shared_rows(
+    experiment: Experiment, jobs: Iterable[Job], store: Store, manifest: Manifest
+) -> Iterator[Job]:
+    """Copy rows from other figures' campaigns, job by job, and note in the manifest where they came from.
+
+    Args:
+        experiment: Whose jobs they are.
+        jobs: Those that have no rows.
+        store: Where the rows go; locked.
+        manifest: Of the same campaign; it lists the jobs.
+
+    Yields:
+        Each job that has rows now.
+    """
+    if experiment.shared is None:
+        return
+    others = list(_neighbours(experiment, store.folder))
+    for job in jobs:
+        for other, theirs in others:
+            entry = theirs.jobs.get(job.id)
+            if entry is None or not other.is_sound(job.id, experiment.columns):
+                continue
+            store.write(job, other.path_of(job.id).read_bytes())
+            manifest.note_taken(job, entry.get("seconds"), other.folder.name)
+            yield job
+            break
+
+
+def _neighbours(experiment: Experiment, folder: Path) -> Iterator[tuple[Store, Manifest]]:
+    """Campaigns of other figures beside a folder; what cannot be read is passed over."""
+    for found in sorted(folder.absolute().parent.iterdir()):
+        store = Store(found)
+        if not found.is_dir() or not store.is_campaign:
+            continue
+        try:
+            manifest = read_manifest(found)
+        except (OSError, ValueError):
+            continue
+        if manifest is not None and manifest.label != experiment.label:
+            yield store, manifest
