@@ -40,7 +40,7 @@ def result(
         beats_typical=around(0.5, 0.1),
         terminated=around(0.5, 0.1),
         success=None if success is None else around(success, 0.05),
-        first_success=None,
+        steps_to_success=None if success is None else around(1234.4, 100.0),
         counts=nothing.astype(np.int64),
         visited=visited,
         coverage=visited / 100,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from holdfast.analysis.outcomes import first_success, successes, usual_reward
+from holdfast.analysis.intervals import Estimate, wilson_estimate
+from holdfast.analysis.outcomes import steps_to_success, successes, usual_reward
 
 
 def test_the_usual_reward_is_that_of_more_than_half_of_the_steps() -> None:
@@ -38,8 +39,19 @@ def test_an_episode_succeeds_where_it_met_something_better_than_usual(
     assert found.tolist() == [succeeds]
 
 
-def test_the_first_success_is_counted_in_steps() -> None:
+def test_steps_to_the_first_success() -> None:
     lengths = np.array([5, 7, 2, 4])
-    assert first_success(np.array([False, False, True, True]), lengths) == 14
-    assert first_success(np.array([True, False, False, False]), lengths) == 5
-    assert first_success(np.zeros(4, dtype=np.bool_), lengths) is None
+    assert steps_to_success(Estimate(0.25, 0.1, 0.5), lengths) == (4.5 / 0.25, 4.5 / 0.5, 4.5 / 0.1)
+    assert steps_to_success(Estimate(0.0, 0.0, 0.5), lengths) == (np.inf, 9.0, np.inf)
+
+
+def test_steps_to_the_first_success_are_those_of_a_simulation() -> None:
+    # Success ends an episode early, so that lengths depend on it; Wald's identity holds all the same.
+    draw = np.random.default_rng(0)
+    succeeds = draw.random(200_000) < 0.2
+    lengths = np.where(succeeds, 3, 10)
+    found = steps_to_success(wilson_estimate(int(succeeds.sum()), len(succeeds)), lengths)
+    ends = np.cumsum(lengths)[succeeds]
+    waits = np.diff(ends, prepend=0)
+    assert found.value == pytest.approx(waits.mean(), rel=1e-3)
+    assert found.low < 0.8 / 0.2 * 10 + 3 < found.high  # failures before it, and itself

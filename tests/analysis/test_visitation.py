@@ -18,8 +18,8 @@ from holdfast.envs import EnvironmentFailedError, FrozenLake16, GridWorld, make_
 from tests.analysis.diaries import Diary
 
 ARRAYS = ("returns", "lengths", "counts")
-NUMBERS = ("k_max", "mode", "episodes", "steps", "decisions", "first_success", "visited", "coverage")
-ESTIMATES = ("mean_return", "upper_return", "beats_typical", "terminated", "success")
+NUMBERS = ("k_max", "mode", "episodes", "steps", "decisions", "visited", "coverage")
+ESTIMATES = ("mean_return", "upper_return", "beats_typical", "terminated", "success", "steps_to_success")
 
 
 def same(one: VisitationStudy, other: VisitationStudy) -> bool:
@@ -68,7 +68,11 @@ def test_mountain_car_longer_options_lead_further_and_some_to_the_flag() -> None
     assert abs(many.success.value - 0.115) < 4 * math.sqrt(0.115 * 0.885 / 400)
     assert many.success.value == many.terminated.value
     assert one.success is not None
-    assert (one.success.value, one.first_success) == (0.0, None)
+    assert one.success.value == 0.0
+    assert one.steps_to_success is not None
+    assert one.steps_to_success == (math.inf, pytest.approx(200 / one.success.high), math.inf)
+    assert many.steps_to_success is not None
+    assert many.steps_to_success.value == pytest.approx(many.steps / (many.success.value * many.episodes))
     # Places that no K visited count for nobody.
     anywhere = int((study.cells.counts.sum(axis=0) > 0).sum())
     assert many.coverage == many.visited / anywhere

@@ -114,12 +114,13 @@ def _clearly_best(results: Sequence[Visitation], measure: Callable[[Visitation],
 def _because_of_success(first: Visitation, chosen: Visitation) -> Advice:
     assert first.success is not None
     assert chosen.success is not None
+    assert chosen.steps_to_success is not None
     return Advice(
         chosen.k_max,
         "success",
         f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps succeed in "
-        f"{in_percent(chosen.success)} of the episodes, held for {_steps(first.k_max)} in "
-        f"{in_percent(first.success)}.",
+        f"{in_percent(chosen.success)} of the episodes, once in {chosen.steps_to_success.value:,.0f} steps, "
+        f"held for {_steps(first.k_max)} in {in_percent(first.success)}.",
     )
 
 

@@ -20,10 +20,14 @@ where it says nothing:
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["first_success", "successes", "usual_reward"]
+from holdfast.analysis.intervals import Estimate
+
+__all__ = ["steps_to_success", "successes", "usual_reward"]
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +63,17 @@ def successes(
     return np.asarray((np.asarray(best_rewards) > usual) | spared)
 
 
-def first_success(succeeded: NDArray[np.bool_], lengths: NDArray[np.int64]) -> int | None:
-    """Steps taken up to the end of the first episode that succeeded; None if none did within all that was seen."""
-    where = np.flatnonzero(succeeded)
-    return int(np.sum(lengths[: where[0] + 1])) if len(where) else None
+def steps_to_success(success: Estimate, lengths: NDArray[np.int64]) -> Estimate:
+    """Steps that are taken on average up to the end of the first episode that succeeds: E[length] / p.
+
+    By Wald's identity, since the number of episodes up to that one has the mean 1/p and whether to go on depends
+    on those that were played. The interval is that of the rate p; the mean length counts as known. Infinite where
+    no episode succeeded, and so is the upper end then: only that it takes longer than the lower end is known.
+
+    Args:
+        success: p, the share of the episodes that succeed.
+        lengths: (n,) steps of each episode.
+    """
+    length = float(np.mean(lengths)) if len(lengths) else math.nan
+    value, high, low = (length / rate if rate != 0.0 else math.inf for rate in success)
+    return Estimate(value, low, high)

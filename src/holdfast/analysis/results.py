@@ -38,7 +38,8 @@ class Visitation:
         terminated: Share of the episodes that ended by themselves and not by a limit.
         success: Share of the episodes that met something better than going on as usual, see
             ``holdfast.analysis.outcomes``; None where that is not defined.
-        first_success: Steps taken up to the end of the first such episode; None if ``steps`` were not enough.
+        steps_to_success: Steps taken on average up to the end of the first such episode; infinite where there was
+            none.
         counts: Visits of each cell: (50, 50), the first axis of the plane before the second, (S,), or
             (observations,). An episode's first observation counts as one.
         visited: Cells visited.
@@ -57,7 +58,7 @@ class Visitation:
     beats_typical: Estimate
     terminated: Estimate
     success: Estimate | None
-    first_success: int | None
+    steps_to_success: Estimate | None
     counts: Integers
     visited: int
     coverage: float
@@ -106,8 +107,8 @@ class VisitationStudy:
 
     def document(self) -> dict[str, Any]:
         """Everything but the arrays, of plain types that JSON can hold; None is what is no finite number."""
-        names = ("k_max", "mode", "episodes", "steps", "decisions", "first_success", "visited", "coverage")
-        estimates = ("mean_return", "upper_return", "beats_typical", "terminated", "success")
+        names = ("k_max", "mode", "episodes", "steps", "decisions", "visited", "coverage")
+        estimates = ("mean_return", "upper_return", "beats_typical", "terminated", "success", "steps_to_success")
         return {
             "environment": self.env_name,
             "seed": self.seed,

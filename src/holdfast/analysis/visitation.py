@@ -19,7 +19,7 @@ from holdfast.analysis.cells import Cells, Visits, coverage, visits_in
 from holdfast.analysis.compiled_rollers import find_compiled
 from holdfast.analysis.explorable import Explorable, axes_in, environments, goal_along, name_of, shared_map
 from holdfast.analysis.intervals import mean_estimate, quantile_estimate, wilson_estimate
-from holdfast.analysis.outcomes import first_success, successes, usual_reward
+from holdfast.analysis.outcomes import steps_to_success, successes, usual_reward
 from holdfast.analysis.random_options import Budget, PythonRoller, Roller, RollOut, Setting
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.core.checks import check_choice, check_integer
@@ -220,8 +220,10 @@ def _summary(
     visited, share = coverage(cells.counts)
     results = []
     for number, (returns, best, last, terminated, lengths, decisions) in enumerate(columns):
-        succeeded = None if goal is None else successes(goal, best, last, terminated)
         n = len(returns)
+        success = None
+        if goal is not None:
+            success = wilson_estimate(int(successes(goal, best, last, terminated).sum()), n)
         results.append(
             Visitation(
                 *records[number].setting,
@@ -234,8 +236,8 @@ def _summary(
                 upper_return=quantile_estimate(returns, UPPER_QUANTILE),
                 beats_typical=wilson_estimate(int((returns > typical).sum()), n),
                 terminated=wilson_estimate(int(terminated.sum()), n),
-                success=None if succeeded is None else wilson_estimate(int(succeeded.sum()), n),
-                first_success=None if succeeded is None else first_success(succeeded, lengths),
+                success=success,
+                steps_to_success=None if success is None else steps_to_success(success, lengths),
                 counts=cells.counts[number],
                 visited=int(visited[number]),
                 coverage=float(share[number]),
