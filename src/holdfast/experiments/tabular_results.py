@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
     from holdfast.draw import Curve, Panel
 
-__all__ = ["Line", "agent_lines", "curve_panels", "draw_returns_by_row", "score_lines", "scores", "shaded_lines"]
+__all__ = [
+    "Line",
+    "agent_lines",
+    "aggregate_lines",
+    "curve_panels",
+    "draw_returns_by_row",
+    "score_lines",
+    "scores",
+    "shaded_lines",
+]
 
 Floats = NDArray[np.float64]
 
@@ -117,8 +126,8 @@ def score_lines(rows: Table, minus: str | None = None) -> list[str]:
         rows: Of all jobs.
         minus: Show how far the scores of this agent are above those of the others, seed by seed.
     """
-    grids = [grid for grid in GRIDS if (rows["grid"] == grid).any()]
-    agents = [str(name) for name in dict.fromkeys(rows["agent"].tolist()) if name != minus]
+    grids = _grids(rows)
+    agents = [name for name in _agents(rows) if name != minus]
     head = "agent" if minus is None else f"{minus} minus"
     lines = [f"{head:<{_NAME_WIDTH}}" + "".join(f"{GRIDS[grid].split()[0]:>{_CELL_WIDTH}}" for grid in grids)]
     for agent in agents:
@@ -131,6 +140,48 @@ def score_lines(rows: Table, minus: str | None = None) -> list[str]:
             cells.append(f"{'' if found is None else _told(found, minus is not None):>{_CELL_WIDTH}}")
         lines.append(f"{agent:<{_NAME_WIDTH}}{''.join(cells)}".rstrip())
     return lines
+
+
+def aggregate_lines(rows: Table, other: str = "Q") -> list[str]:
+    """A table over all grids, a line per agent.
+
+    It has the interquartile mean of the scores, and how likely a run of the agent beats one of ``other`` on the
+    same grid, each with a 95 % interval of the stratified bootstrap. Agents whose runs are not all there yet are
+    left out.
+    """
+    from holdfast.experiments.stats import bootstrap_estimate, improvement_estimate, interquartile_mean
+
+    compared = _over_grids(rows, other)
+    head = f"{'over all grids':<{_NAME_WIDTH}}{'interquartile mean':>26}"
+    lines = [head if compared is None else f"{head}{f'chance to beat {other}':>30}"]
+    for agent in _agents(rows):
+        own = _over_grids(rows, agent)
+        if own is None:
+            continue
+        mean = bootstrap_estimate(interquartile_mean, own)
+        cells = f"{f'{mean.value:.3f} ({mean.low:.3f} to {mean.high:.3f})':>26}"
+        if compared is not None and agent != other:
+            chance = improvement_estimate(own, compared)
+            cells += f"{f'{chance.value:.2f} ({chance.low:.2f} to {chance.high:.2f})':>30}"
+        lines.append(f"{agent:<{_NAME_WIDTH}}{cells}")
+    return lines
+
+
+def _over_grids(rows: Table, agent: str) -> Floats | None:
+    """Scores of an agent, (run, grid); None where some are missing."""
+    found = [scores(rows, agent, grid) for grid in _grids(rows)]
+    known = [own for own in found if own is not None]
+    if len(known) < len(found) or len({len(own) for own in known}) != 1:
+        return None
+    return np.stack(known, axis=1)
+
+
+def _grids(rows: Table) -> list[str]:
+    return [grid for grid in GRIDS if (rows["grid"] == grid).any()]
+
+
+def _agents(rows: Table) -> list[str]:
+    return [str(name) for name in dict.fromkeys(rows["agent"].tolist())]
 
 
 def _told(values: Floats, is_signed: bool) -> str:

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import trim_mean
 
 from holdfast.draw import save_figure
 from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.figures.tabular_perf import PRINTED
 from holdfast.experiments.tables import Table, select
+from holdfast.experiments.tabular_results import aggregate_lines
 from holdfast.experiments.tabular_study import ALL_LEARNERS
 from tests.experiments.smoke import check_summary, rows_of
 
+GRIDS = ("cliff", "bridge")
 CURVES = ("tabular_perf", "tabular_noboot", "tabular_multi")
 AGENTS = {
     "tabular_perf": ["PerQ4", "PerQ8", "PerQ16", "TempoRL8 padded", "Q"],
@@ -70,6 +73,34 @@ def test_pictures_of_curves(
     np.testing.assert_allclose(drawn.get_ydata(), own.mean(axis=0), atol=1e-12)
     assert save_figure(figure, tmp_path / "curves.png").stat().st_size > 10_000
     check_summary(experiment, campaigns[label])
+
+
+def test_numbers_over_all_grids(campaigns: dict[str, Table]) -> None:
+    rows = campaigns["tabular_perf"]
+    cliff = {name: column.copy() for name, column in rows.items()}
+    # The same runs once more under another name, a little worse: two grids.
+    other = {**cliff, "grid": np.full(len(rows["grid"]), "bridge"), "greedy": cliff["greedy"] - 0.25}
+    both = {name: np.concatenate([cliff[name], other[name]]) for name in cliff}
+    head, *lines = aggregate_lines(both)
+    assert head.split() == ["over", "all", "grids", "interquartile", "mean", "chance", "to", "beat", "Q"]
+    found = {line[:21].strip(): line[21:].split() for line in lines}
+    assert list(found) == AGENTS["tabular_perf"]
+    own = np.stack(
+        [select(both, agent="PerQ8", grid=grid)["greedy"].reshape(3, 60).mean(1) for grid in GRIDS[:2]], 1
+    )
+    plain = np.stack(
+        [select(both, agent="Q", grid=grid)["greedy"].reshape(3, 60).mean(1) for grid in GRIDS[:2]], 1
+    )
+    assert float(found["PerQ8"][0]) == pytest.approx(trim_mean(own, 0.25, axis=None), abs=6e-4)
+    wins = [np.mean([a > b for a in own[:, n] for b in plain[:, n]]) for n in range(2)]
+    assert float(found["PerQ8"][4]) == pytest.approx(np.mean(wins), abs=6e-3)
+    assert len(found["Q"]) == 4  # nobody beats himself
+    # Who has not been on every grid yet is left out.
+    keep = (both["agent"] != "PerQ16") | (both["grid"] == "cliff")
+    some = {name: column[keep] for name, column in both.items()}
+    assert [line[:21].strip() for line in aggregate_lines(some)[1:]] == [
+        name for name in AGENTS["tabular_perf"] if name != "PerQ16"
+    ]
 
 
 @pytest.mark.parametrize("label", CURVES)

@@ -29,7 +29,7 @@ from holdfast.experiments.tabular_curves import (
     repeated_q,
     run_curves,
 )
-from holdfast.experiments.tabular_results import Line, draw_returns_by_row, score_lines
+from holdfast.experiments.tabular_results import Line, aggregate_lines, draw_returns_by_row, score_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,7 +79,7 @@ def summary(rows: Table) -> list[str]:
     """Scores of everybody, and how many updates are equal."""
     lines = []
     for title, own in _parts(rows).items():
-        lines += [title, *score_lines(own), ""]
+        lines += [title, *score_lines(own), "", *aggregate_lines(own), ""]
     equal = ", ".join(f"{equal_updates_per_step(k):.1f} (K={k})" for k in _K_VALUES)
     return [*lines, f"updates per step of PerQ, uniform κ: {equal}"]
 

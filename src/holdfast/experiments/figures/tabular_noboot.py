@@ -19,7 +19,7 @@ from holdfast.experiments.tabular_curves import (
     run_curves,
     temporl,
 )
-from holdfast.experiments.tabular_results import agent_lines, draw_returns_by_row, score_lines
+from holdfast.experiments.tabular_results import agent_lines, aggregate_lines, draw_returns_by_row, score_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,9 +49,12 @@ def draw_returns_without_bootstrap(rows: Table) -> Figure:
 
 
 def summary(rows: Table) -> list[str]:
-    """Scores of everybody."""
+    """Scores of everybody, grid by grid and over all of them."""
     return [
         *score_lines(rows),
+        "",
+        *aggregate_lines(rows),
+        "",
         "padded: a hold that ends the episode also updates the durations beyond its end",
     ]
 

@@ -21,7 +21,13 @@ from holdfast.experiments.tabular_curves import (
     run_curves,
     temporl,
 )
-from holdfast.experiments.tabular_results import agent_lines, draw_returns_by_row, score_lines, shaded_lines
+from holdfast.experiments.tabular_results import (
+    agent_lines,
+    aggregate_lines,
+    draw_returns_by_row,
+    score_lines,
+    shaded_lines,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,8 +54,8 @@ def draw_returns(rows: Table) -> Figure:
 
 
 def summary(rows: Table) -> list[str]:
-    """Scores of everybody."""
-    return score_lines(rows)
+    """Scores of everybody, grid by grid and over all of them."""
+    return [*score_lines(rows), "", *aggregate_lines(rows)]
 
 
 EXPERIMENT = Experiment(
