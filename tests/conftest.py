@@ -1,4 +1,4 @@
-"""What every test shares: one thread per worker, no windows, and the same examples on every run."""
+"""What every test shares: one thread per worker, no windows, the same examples on every run, long files first."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-from hypothesis import settings  # noqa: E402  (after the environment is set)
+import pytest  # noqa: E402  (after the environment is set)
+from hypothesis import settings  # noqa: E402
 
 # No deadline: an example may wait for a busy core. To look for new counterexamples: --hypothesis-profile=search.
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("steady")
+
+_LONG = ("test_shell_blocks.py", "test_kills.py", "test_temporl_dqn.py", "test_demo.py", "test_ray.py")
+"""Files that take longest. Begun last, one of them would be what a single worker is still busy with at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long files; workers take whole files in this order."""
+    order = {name: place for place, name in enumerate(_LONG)}
+    items.sort(key=lambda item: order.get(item.path.name, len(_LONG)))

@@ -1,4 +1,4 @@
-"""Every block of the README and the docs runs: Python, the shell, and what a console is said to print."""
+"""Every block of the README and the docs runs: Python, and what a console is said to print."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import main
-from tests.shell_blocks import run_document, shell_documents, smaller
-
-ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+from tests.architecture import DOCUMENTS, ROOT
 
 
 def blocks(language: str) -> list[object]:
@@ -46,42 +43,6 @@ def test_console_blocks_print_what_they_show(session: str, capsys: pytest.Captur
     assert program == "holdfast"
     assert main(arguments) == 0
     assert capsys.readouterr().out == shown
-
-
-@pytest.mark.parametrize("document", shell_documents(DOCUMENTS), ids=lambda path: str(path.relative_to(ROOT)))
-def test_shell_blocks_can_be_typed(document: Path, tmp_path: Path) -> None:
-    run_document(document, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "holdfast train cliff --no-such-option",
-        "holdfast evaluate runs/nowhere",
-        "make nothing",
-        "pip install 'holdfast[nothing]'",
-        "python examples/nothing.py",
-        "nothing",
-    ],
-)
-def test_what_cannot_be_typed_is_noticed(typed: str, tmp_path: Path) -> None:
-    document = tmp_path / "page.md"
-    document.write_text(f"```sh\n{typed}\n```\n")
-    with pytest.raises(AssertionError):
-        run_document(document, tmp_path)
-
-
-def test_budgets_are_made_smaller() -> None:
-    assert smaller(["train", "cliff", "--algo", "q", "--episodes", "300"]) == [
-        "train",
-        "cliff",
-        "--algo",
-        "q",
-        "--episodes",
-        "15",
-    ]
-    assert smaller(["train", "CartPole-v1"]) == ["train", "CartPole-v1", "--steps", "400"]
-    assert smaller(["train", "--resume", "run"]) == ["train", "--resume", "run"]
 
 
 def test_there_is_something_to_test() -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture import ROOT
-
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+from tests.architecture import DOCUMENTS, ROOT
 
 _LINK = re.compile(r"\[([^\]]*`[^\]]*)\]\(([^)#:]+\.py)\)")
 
