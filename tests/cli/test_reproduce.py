@@ -40,7 +40,7 @@ def test_the_three_grids(capsys: pytest.CaptureFixture[str]) -> None:
     manifest = Path("results/reproduce/tabular-smoke/manifest.json")
     before = manifest.read_bytes()
     assert main(["reproduce", "fig:TABULAR"]) == 0
-    assert capsys.readouterr().out.startswith("fig:tabular: all 3 jobs were done already, in results/")
+    assert capsys.readouterr().out.startswith("fig:tabular: all 3 jobs were done already\n  in results/")
     assert is_picture(Path("results/reproduce/tabular-smoke/tabular.png"))
     assert manifest.read_bytes() == before
 
@@ -119,6 +119,55 @@ def test_figures_that_share_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "taken" not in capsys.readouterr().out
 
 
+def test_an_experiment_of_ones_own_is_drawn_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "ladders:STEPS", "--jobs", "2"]) == 0
+    assert main(["plot", "ladders:STEPS", "-o", "again.png"]) == 0
+    assert "wrote again.png" in capsys.readouterr().out
+    assert Path("again.png").read_bytes() == Path("results/reproduce/steps-smoke/steps.png").read_bytes()
+
+
+def test_a_picture_that_fails_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "ladders:BLURRED"]) == 2
+    err = capsys.readouterr().err
+    assert err == "holdfast reproduce: draw of blurred raised KeyError: 'nothing'; the rows are stored\n"
+
+
+def test_numbers_have_notes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "sync_env"]) == 0
+    out = capsys.readouterr().out
+    assert "- The 6x6 map is holdfast's own: that of the paper cannot be recovered" in out
+    assert "At scale smoke" not in out  # it is the same at every scale
+    assert all(len(line) <= 79 for line in out.splitlines())
+    assert main(["reproduce", "ladders:STEPS"]) == 0
+    assert "\n- " not in capsys.readouterr().out
+    path = Path("results/reproduce/steps-smoke/manifest.json")
+    manifest = json.loads(path.read_text())
+    manifest["sessions"].append({**manifest["sessions"][0], "commit": "another"})
+    next(iter(manifest["jobs"].values()))["session"] = 1
+    path.write_text(json.dumps(manifest))
+    assert main(["plot", "ladders:STEPS"]) == 0
+    assert "- The rows were made by different commits or versions" in capsys.readouterr().out
+
+
+def test_rows_that_were_changed_are_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "ladders:STEPS", "-o", "s"]) == 0
+    path = sorted(Path("s/rows").iterdir())[0]
+    right = path.read_bytes()
+    path.write_bytes(right.replace(b"\n0,", b"\n0.5,"))
+    assert main(["plot", "ladders:STEPS", "s"]) == 2
+    assert f"{path.name} is damaged, it is not what was stored" in capsys.readouterr().err
+    assert main(["reproduce", "ladders:STEPS", "-o", "s"]) == 2
+    assert "has the rows of 1 of 2 jobs: give --resume" in capsys.readouterr().err
+    assert main(["reproduce", "ladders:STEPS", "-o", "s", "--resume"]) == 0
+    assert path.read_bytes() == right
+
+
+def test_every_figure_says_what_it_does_differently() -> None:
+    silent = [label for label in LABELS if not find_experiment(label).notes]
+    # Drawings, which differ in nothing.
+    assert silent == ["fig:all_pers_update", "fig:tabular"]
+
+
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "list"]) == 0
     out = capsys.readouterr().out
@@ -132,6 +181,15 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("reproduce sinc", "not 'sinc'; did you mean sync or sync_val?"),
         ("reproduce all --csv x.csv", "--csv must be given with one label, not with all"),
+        ("reproduce atari", "LABEL names 'atari', a figure of the paper that cannot be made yet"),
+        ("reproduce fig:freeway_COMP", "cannot be made yet"),
+        ("reproduce sync --csv x.txt", "--csv must name a file that ends in .csv, not 'x.txt'"),
+        ("reproduce sync --csv ladders.py/x.csv", "in a folder that can be written to, and ladders.py is none"),
+        ("plot fig:sync -o x.gif", "-o must end in .png, .pdf or .svg, not 'x.gif'"),
+        (
+            "plot ladders:STEPS",
+            "steps has no stored rows yet in results/reproduce: run holdfast reproduce ladders:ST",
+        ),
         ("reproduce sync --jobs 0", "--jobs must be a whole number of at least 1, not 0"),
         ("reproduce sync --address x:1", "--address must be given with --engine ray"),
         ("reproduce sync --engine ray --cpus-per-job 0", "--cpus-per-job must be a finite number above 0"),
@@ -162,6 +220,7 @@ def test_the_table_that_changes() -> None:
     running.failures.append(Failure(job, "fell", Path("x")))
     over = Standing(3, done=3, began=0.0, ended=75.0)
     lines = board_lines({"sync": running, "tabular": over}, 79, 20)
+    assert board_lines({"adv_exploration_fix": over}, 79, 20)[0].endswith("left")
     assert lines[0].split() == ["jobs", "done", "running", "failed", "time", "left"]
     assert lines[2].split() == ["tabular", "3", "3", "0", "0", "1:15", "min"]
     assert lines[1].split()[:5] == ["sync", "10", "4", "0", "1"]

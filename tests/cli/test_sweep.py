@@ -54,6 +54,23 @@ def test_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
     assert line.split() == ["k_max=4", "2", f"{(one + two) / 2:.5g}", "±", f"{half:.3g}"]
 
 
+def test_settings_with_long_names_can_be_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    grid = "--grid initial_std=.01,.1 --grid target_value=options,primitive --grid decision_tolerance=.1,.2"
+    assert main(f"sweep --algo perq --env cliff {grid} --seeds 1 --episodes 2 --set k_max=2".split()) == 0
+    out = capsys.readouterr().out
+    named = [line for line in out.splitlines() if line.startswith("initial_std=")]
+    assert len(set(named)) == 8
+    assert "initial_std=0.1, target_value=primitive, decision_tolerance=0.2" in named
+    assert max(len(line) for line in out.splitlines() if "results/" not in line) <= 80
+
+
+def test_a_training_without_an_episode_is_said_to_be_too_short(capsys: pytest.CaptureFixture[str]) -> None:
+    command = "sweep --env MountainCar-v0 --grid k_max=1 --steps 20 --seeds 1 --set learning_starts=10 -o s"
+    assert main(command.split()) == 1
+    out = capsys.readouterr().out
+    assert "no episode ended within the steps that were trained: give more --steps" in out
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -62,7 +79,8 @@ def test_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
         ("--grid k_max", "--grid must be NAME=V1,V2,..., not 'k_max'"),
         ("--grid k_max=1 --grid k_max=2", "--grid must name 'k_max' once"),
         ("--grid k_max=1 --set k_max=2", "--grid and --set must not both name 'k_max'"),
-        ("--grid k_max=2,x", "k_max must be a whole number, not 'x'"),
+        ("--grid k_max=2,x", "--grid: k_max must be a whole number, not 'x'"),
+        ("--grid alpha=.1 --csv results", "--csv must name a file that ends in .csv, not 'results'"),
         ("--grid alpha=.1,x", "alpha must be a number"),
         ("--grid k_max=2,0", "k_max must be a whole number of at least 1, not 0"),
         ("--grid alpha=.1,7", "alpha must be a number in (0, 1], not 7"),

@@ -81,3 +81,17 @@ def test_a_legend_has_what_any_panel_of_its_row_has() -> None:
 def test_no_rows_to_draw(given: dict[str, list[Panel]]) -> None:
     with pytest.raises(ValueError, match="rows must be at least one"):
         draw_curve_rows(given, "steps", "return")
+
+
+def test_bands_of_few_runs_do_not_hide_the_curves() -> None:
+    x = np.arange(3.0)
+    wide = Curve("two runs", "#000000", x, np.array([0.0, 5.0, 10.0]), x - 500.0, x + 500.0)
+    low, high = draw_curves([Panel("one", [wide])], "steps", "return").axes[0].get_ylim()
+    assert (low, high) == (-6.0, 16.0)
+    narrow = Curve("many runs", "#000000", x, np.array([0.0, 5.0, 10.0]), x - 1.0, x + 9.0)
+    low, high = draw_curves([Panel("one", [narrow])], "steps", "return").axes[0].get_ylim()
+    assert low > -6.0
+    assert low <= -1.0
+    assert 11.0 <= high < 16.0
+    flat = Curve("nothing learnt", "#000000", x, np.zeros(3), x - 5.0, x + 5.0)
+    assert draw_curves([Panel("one", [flat])], "steps", "return").axes[0].get_ylim()[0] < -4.0

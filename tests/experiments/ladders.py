@@ -41,6 +41,14 @@ def run_and_fall(job, place):
     sys.stdout.write(f"going to fall: {fall}\n")
     if fall == "raise":
         raise ValueError("the ladder is too short")
+    if fall == "exit":
+        sys.exit(0)
+    if fall == "fork and die":
+        # Its child keeps the pipe open for which somebody waits.
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
     if fall == "columns":
         return {"rung": [1.0]}
     if fall == "die":
@@ -80,7 +88,9 @@ TALL = replace(LADDER, label="tall", plan=lambda scale: [({"rungs": 4000}, seed)
 FALLING = replace(
     LADDER,
     label="falling",
-    plan=lambda scale: [({"rungs": 2, "fall": fall}, 0) for fall in ("raise", "columns", "die", "never")],
+    plan=lambda scale: [
+        ({"rungs": 2, "fall": fall}, 0) for fall in ("raise", "columns", "die", "exit", "fork and die", "never")
+    ],
     run=run_and_fall,
 )
 SLIPPING = replace(
@@ -94,4 +104,5 @@ WAITING = replace(
 )
 STEPS = replace(LADDER, label="steps", plan=lambda scale: [({"rungs": 2}, n) for n in range(2)], shared="climbs")
 HIGHER = replace(LADDER, label="higher", plan=lambda scale: [({"rungs": 2}, n) for n in range(3)], shared="climbs")
+BLURRED = replace(STEPS, label="blurred", shared=None, draw=lambda rows: rows["nothing"])
 NO_EXPERIMENT = 3

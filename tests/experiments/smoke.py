@@ -11,18 +11,29 @@ from holdfast.experiments.store import Store, read_campaign, table_bytes
 from holdfast.experiments.tables import Table
 
 
-def rows_of(experiment: Experiment, folder: Path, jobs: Sequence[Job] | None = None) -> Table:
-    """The table that is drawn, after running all jobs of the smallest scale, or the given ones."""
+def rows_of(
+    experiment: Experiment,
+    folder: Path,
+    jobs: Sequence[Job] | None = None,
+    known: dict[str, bytes] | None = None,
+) -> Table:
+    """The table that is drawn, after running all jobs of the smallest scale, or the given ones.
+
+    Rows of jobs that are in ``known`` are taken from there, and put there.
+    """
+    known = {} if known is None else known
     chosen = experiment.jobs("smoke") if jobs is None else jobs
     store = Store(folder)
     store.create()
     store.begin()
     manifest = new_manifest(experiment, "smoke")
-    manifest.add_jobs(chosen)
+    manifest.plan_jobs(chosen)
     ManifestFile(folder, manifest).write()
     for job in chosen:
-        rows = experiment.run(job, store.runs / job.id)
-        store.write(job, table_bytes(rows, experiment.columns, experiment.label))
+        if job.id not in known:
+            rows = experiment.run(job, store.runs / job.id)
+            known[job.id] = table_bytes(rows, experiment.columns, experiment.label)
+        store.write(job, known[job.id])
     return read_campaign(folder, experiment)[1]
 
 

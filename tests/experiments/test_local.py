@@ -14,7 +14,7 @@ from tests.experiments.campaigns import begin, contents, finish, is_alive, prepa
 from tests.experiments.kills import killed_campaigns
 from tests.experiments.ladders import FALLING, TALL
 
-WAYS = ("raise", "columns", "die", "never")
+WAYS = ("raise", "columns", "die", "exit", "fork and die", "never")
 
 
 def test_who_falls_costs_one_job(tmp_path: Path) -> None:
@@ -24,20 +24,23 @@ def test_who_falls_costs_one_job(tmp_path: Path) -> None:
     ids = {job.setting["fall"]: job.id for job in FALLING.jobs("smoke")}
     assert list(contents(tmp_path / "c")) == [f"{ids['never']}.csv"]
     lines = out.splitlines()
-    assert lines[0].startswith("falling: 1 of 4 jobs done, 3 failed, in ")
-    told = {lines[n].split("fall=")[1].partition(",")[0]: lines[n + 1 : n + 3] for n in (1, 4, 7)}
+    assert lines[0].startswith("falling: 1 of 6 jobs done, 5 failed, in ")
+    assert lines[1] == "  in c"
+    told = {lines[n].split("fall=")[1].partition(",")[0]: lines[n + 1 : n + 3] for n in range(2, 17, 3)}
     assert told["raise"] == ["    ValueError: the ladder is too short", f"    c/logs/{ids['raise']}.log"]
     assert told["columns"][0].endswith("run of falling must return the columns rung, height, not rung")
     assert told["die"] == [
         "    its process was ended by signal 9 (SIGKILL)",
         f"    c/logs/{ids['die']}.log",
     ]
+    assert told["exit"][0] == "    SystemExit: 0"
+    assert told["fork and die"][0] == "    its process was ended by signal 9 (SIGKILL)"
     log = (tmp_path / "c" / "logs" / f"{ids['raise']}.log").read_text()
     assert log.startswith("going to fall: raise\nTraceback")
     assert "2 rungs, the last at" in out
     manifest = json.loads((tmp_path / "c" / "manifest.json").read_text())
     assert {name: "failed" in manifest["jobs"][ids[name]] for name in WAYS} == dict(
-        zip(WAYS, (True, True, True, False), strict=True)
+        zip(WAYS, (True,) * 5 + (False,), strict=True)
     )
     assert manifest["jobs"][ids["never"]]["seconds"] > 0.0
     assert manifest["sessions"][0]["ended"] is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from holdfast.experiments.campaign import Standing, run_campaign
 from holdfast.experiments.engines.local import LocalEngine
 from holdfast.experiments.figures import LABELS, find_experiment
-from holdfast.experiments.manifest import read_manifest
+from holdfast.experiments.manifest import Manifest, read_manifest
 from holdfast.experiments.spec import SCALES, Experiment
 from holdfast.experiments.store import Store, read_campaign
 from tests.experiments.campaigns import contents, prepare
@@ -23,7 +24,9 @@ def folder(tmp_path: Path) -> Path:
     return prepare(tmp_path / "code").parent
 
 
-def campaign(experiment: Experiment, folder: Path, resume: bool = False) -> Standing:
+def campaign(
+    experiment: Experiment, folder: Path, resume: bool = False, fresh: bool = False, code: Path | None = None
+) -> Standing:
     named = replace(experiment, reference=f"ladders:{experiment.label.upper()}")
     return run_campaign(
         named,
@@ -32,7 +35,8 @@ def campaign(experiment: Experiment, folder: Path, resume: bool = False) -> Stan
         LocalEngine(2),
         scale="smoke",
         resume=resume,
-        code=str(folder.parent / "code"),
+        fresh=fresh,
+        code=str(folder.parent / "code" if code is None else code),
     )
 
 
@@ -46,7 +50,11 @@ def test_rows_of_another_figure_are_taken(folder: Path) -> None:
     manifest = read_manifest(folder / "higher")
     assert manifest is not None
     told = [(entry["seed"], entry.get("taken_from"), entry.get("session")) for entry in manifest.jobs.values()]
-    assert told == [(0, "steps", None), (1, "steps", None), (2, None, 0)]
+    assert told == [(0, "steps", 0), (1, "steps", 0), (2, None, 1)]
+    theirs = read_manifest(folder / "steps")
+    assert theirs is not None
+    assert manifest.sessions[0] == {"of": "steps", **theirs.sessions[0]}
+    assert "of" not in manifest.sessions[1]
     assert all(entry["seconds"] > 0.0 for entry in manifest.jobs.values())
     # Rows are drawn as if all had been run here.
     _, rows = read_campaign(folder / "higher", HIGHER)
@@ -59,7 +67,8 @@ def test_all_rows_may_be_taken(folder: Path) -> None:
     assert (standing.done, standing.taken) == (2, 2)
     manifest = read_manifest(folder / "steps")
     assert manifest is not None
-    assert manifest.sessions == []
+    (session,) = manifest.sessions
+    assert (session["of"], "commit" in session, "versions" in session) == ("higher", True, True)
     assert {entry["taken_from"] for entry in manifest.jobs.values()} == {"higher"}
     assert campaign(STEPS, folder / "steps").before == 2
 
@@ -69,6 +78,56 @@ def test_another_campaign_of_the_same_figure_is_run_anew(folder: Path) -> None:
     standing = campaign(STEPS, folder / "other")
     assert (standing.done, standing.taken) == (2, 0)
     assert contents(folder / "one") == contents(folder / "other")
+
+
+def test_all_can_be_run_anew(folder: Path) -> None:
+    campaign(STEPS, folder / "steps")
+    standing = campaign(HIGHER, folder / "higher", fresh=True)
+    assert (standing.done, standing.taken) == (3, 0)
+
+
+def test_what_happens_to_a_neighbour_meanwhile_stops_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign(STEPS, folder / "steps")
+    (folder / "gone").symlink_to(folder / "nowhere")
+    looked = Store.sound_bytes
+
+    def look_at_what_is_removed(store: Store, job_id: str, manifest: Manifest) -> bytes | None:
+        if store.folder.name == "steps":
+            store.path_of(job_id).unlink(missing_ok=True)
+        return looked(store, job_id, manifest)
+
+    monkeypatch.setattr(Store, "sound_bytes", look_at_what_is_removed)
+    standing = campaign(HIGHER, folder / "higher")
+    assert (standing.done, standing.taken) == (3, 0)
+
+
+def test_neighbours_that_nobody_may_look_at_are_passed_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign(STEPS, folder / "steps")
+    (folder / "private").mkdir()
+
+    def refuse(path: Path) -> Manifest | None:
+        if path.name == "private":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read_manifest(path)
+
+    monkeypatch.setattr("holdfast.experiments.sharing.read_manifest", refuse)
+    assert campaign(HIGHER, folder / "higher").taken == 2
+    closed = folder / "closed"
+    listed = Path.iterdir
+
+    def list_unless_closed(path: Path) -> Iterator[Path]:
+        if path == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", list_unless_closed)
+    assert campaign(HIGHER, closed / "higher", code=folder / "code").done == 3
+
+
+def test_time_left_counts_what_was_run_and_not_what_was_taken() -> None:
+    standing = Standing(10, before=1, taken=4, done=7, began=-100.0)
+    # Two jobs since the beginning, three to go.
+    assert standing.seconds_left == pytest.approx(standing.seconds * 3 / 2, rel=1e-3)
 
 
 def test_who_shares_nothing_takes_nothing(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.experiments.campaign import check_folder
-from holdfast.experiments.manifest import ManifestFile, new_manifest, read_manifest
+from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, read_manifest
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.store import Store, read_campaign, table_bytes
 from holdfast.files import FolderInUseError, replace_json
@@ -25,11 +26,20 @@ def store_of(experiment: Experiment, folder: Path, n_done: int, scale: str = "sm
     store.create()
     store.begin()
     manifest = new_manifest(experiment, scale)
-    manifest.add_jobs(jobs)
-    ManifestFile(folder, manifest).write()
+    manifest.plan_jobs(jobs)
+    manifest.begin_session({})
     for job in jobs[:n_done]:
-        store.write(job, table_bytes(experiment.run(job, folder), experiment.columns, experiment.label))
+        data = table_bytes(experiment.run(job, folder), experiment.columns, experiment.label)
+        store.write(job, data)
+        manifest.note_done(job, 1.0, data)
+    ManifestFile(folder, manifest).write()
     return store
+
+
+def manifest_of(folder: Path) -> Manifest:
+    found = read_manifest(folder)
+    assert found is not None
+    return found
 
 
 QUICK = replace(LADDER, plan=lambda scale: [({"rungs": rungs}, seed) for rungs in (2, 3) for seed in range(2)])
@@ -44,7 +54,7 @@ def test_numbers_come_back_as_they_were(numbers: list[tuple[float, float]]) -> N
         store.begin()
         job = QUICK.jobs("smoke")[0]
         store.write(job, table_bytes(columns, QUICK.columns, "ladder"))
-        read = store.read(job.id, QUICK.columns)
+        read = store.read(job.id, new_manifest(QUICK, None))
     for name, values in columns.items():
         known = ~np.isnan(values)
         np.testing.assert_array_equal(np.isnan(read[name]), ~known)
@@ -80,8 +90,30 @@ def test_a_damaged_file_is_no_done_job(text: str, tmp_path: Path) -> None:
     store = store_of(QUICK, tmp_path / "c", 3)
     jobs = QUICK.jobs("smoke")
     store.path_of(jobs[1].id).write_text(text)
-    assert store.done(jobs, QUICK.columns) == {jobs[0].id, jobs[2].id}
-    with pytest.raises(ValueError, match=rf"{jobs[1].id}.csv is (damaged|empty)"):
+    manifest = manifest_of(tmp_path / "c")
+    assert store.done(jobs, manifest) == {jobs[0].id, jobs[2].id}
+    with pytest.raises(ValueError, match=rf"{jobs[1].id}.csv is damaged, .* with --resume runs its job again"):
+        read_campaign(tmp_path / "c")
+    # Where a killed campaign could not note what the rows are, they must still be ones.
+    manifest.jobs[jobs[1].id].pop("sha256")
+    assert store.done(jobs, manifest) == {jobs[0].id, jobs[2].id}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n0,", "\n0.5,"),
+        lambda text: text[: text.index("\n") + 1],
+        lambda text: text * 2,
+    ],
+)
+def test_rows_that_were_changed_are_no_rows(change: Callable[[str], str], tmp_path: Path) -> None:
+    store, jobs = store_of(QUICK, tmp_path / "c", 3), QUICK.jobs("smoke")
+    path = store.path_of(jobs[1].id)
+    assert change(path.read_text()) != path.read_text()
+    path.write_text(change(path.read_text()))
+    assert store.done(jobs, manifest_of(tmp_path / "c")) == {jobs[0].id, jobs[2].id}
+    with pytest.raises(ValueError, match=f"{jobs[1].id}.csv is damaged"):
         read_campaign(tmp_path / "c")
 
 
@@ -89,7 +121,7 @@ def test_a_job_may_have_no_rows(tmp_path: Path) -> None:
     empty = replace(QUICK, run=lambda job, place: {"rung": [], "height": []})
     store = store_of(empty, tmp_path / "c", 1)
     jobs = empty.jobs("smoke")
-    assert store.done(jobs, empty.columns) == {jobs[0].id}
+    assert store.done(jobs, manifest_of(tmp_path / "c")) == {jobs[0].id}
     assert read_campaign(tmp_path / "c")[1]["height"].shape == (0,)
 
 
@@ -130,6 +162,59 @@ def test_going_on_must_be_asked_for(tmp_path: Path) -> None:
     assert check_folder(QUICK, jobs, folder, True, "smoke") == 3
     # More seeds than before are more jobs of the same sweep.
     assert check_folder(QUICK, [*jobs, *QUICK.jobs_of([({"rungs": 2}, 9)])], folder, True, "smoke") == 3
+
+
+def test_a_folder_in_use_is_said_to_be_so_first(tmp_path: Path) -> None:
+    store = store_of(QUICK, tmp_path / "c", 3)
+    with store.locked(), pytest.raises(FolderInUseError, match="in use by process"):
+        check_folder(QUICK, QUICK.jobs("smoke"), tmp_path / "c", False, "smoke")
+
+
+def test_jobs_that_nobody_wants_any_more_are_forgotten_unless_they_have_rows(tmp_path: Path) -> None:
+    store = store_of(QUICK, tmp_path / "c", 1)
+    manifest, jobs = manifest_of(tmp_path / "c"), QUICK.jobs("smoke")
+    others = QUICK.jobs_of([({"rungs": 9}, 0)])
+    manifest.plan_jobs(others, store.stored())
+    assert list(manifest.jobs) == [jobs[0].id, others[0].id]
+
+
+def test_only_the_last_that_happened_to_a_job_is_noted() -> None:
+    manifest, (job, *_) = new_manifest(QUICK, None), QUICK.jobs("smoke")
+    manifest.plan_jobs([job])
+    manifest.begin_session({})
+    manifest.note_failed(job, 1.0, "it fell")
+    assert manifest.jobs[job.id].keys() == {"setting", "seed", "seconds", "session", "failed"}
+    theirs = new_manifest(QUICK, None)
+    theirs.plan_jobs([job])
+    theirs.begin_session({"name": "elsewhere"})
+    theirs.note_done(job, 2.0, b"rows")
+    manifest.note_taken(job, b"rows", theirs, "their-folder")
+    taken = manifest.jobs[job.id]
+    assert taken.keys() == {"setting", "seed", "seconds", "session", "sha256", "taken_from"}
+    assert manifest.sessions[taken["session"]] == {"of": "their-folder", **theirs.sessions[0]}
+    manifest.note_done(job, 3.0, b"rows")
+    assert manifest.jobs[job.id].keys() == {"setting", "seed", "seconds", "session", "sha256"}
+    # Somebody who takes what was taken is told who made it.
+    manifest.note_taken(job, b"rows", theirs, "their-folder")
+    third = new_manifest(QUICK, None)
+    third.plan_jobs([job])
+    third.note_taken(job, b"rows", manifest, "our-folder")
+    assert third.jobs[job.id]["taken_from"] == "their-folder"
+    assert third.sessions == [{"of": "their-folder", **theirs.sessions[0]}]
+
+
+def test_rows_of_several_versions_are_noticed() -> None:
+    manifest, jobs = new_manifest(QUICK, None), QUICK.jobs("smoke")
+    manifest.plan_jobs(jobs)
+    for job in jobs[:2]:
+        manifest.begin_session({})
+        manifest.note_done(job, 1.0, b"rows")
+    assert manifest.is_of_one_version
+    manifest.begin_session({})
+    manifest.sessions[-1]["commit"] = "another"
+    assert manifest.is_of_one_version  # nothing was run by it yet
+    manifest.note_done(jobs[2], 1.0, b"rows")
+    assert not manifest.is_of_one_version
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
@@ -180,6 +265,12 @@ def test_what_are_no_rows_is_refused(rows: object, sentence: str) -> None:
         {"jobs": {"x": {}}},
         {"columns": [1]},
         {"scale": 1},
+        {"study": "another"},
+        {"revision": 2},
+        {"jobs": {QUICK.jobs("smoke")[0].id: {"setting": {"rungs": 99}, "seed": 0}}},
+        {"jobs": {QUICK.jobs("smoke")[0].id: {"setting": {"rungs": 2}, "seed": 77}}},
+        {"jobs": {QUICK.jobs("smoke")[0].id: {"setting": {"rungs": 2}, "seed": 0, "session": "x"}}},
+        {"jobs": {QUICK.jobs("smoke")[0].id: []}},
     ],
 )
 def test_a_damaged_manifest_is_refused(change: dict[str, object], tmp_path: Path) -> None:

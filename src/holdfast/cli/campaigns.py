@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from holdfast.experiments.campaign import Standing
     from holdfast.experiments.engines.base import Engine
+    from holdfast.experiments.manifest import Manifest
     from holdfast.experiments.spec import Experiment, Job
+    from holdfast.experiments.tables import Table
     from holdfast.runs.stopping import StopRequest
 
-__all__ = ["picture_name", "run_and_show", "show"]
+__all__ = ["check_csv", "picture_name", "run_and_show", "show"]
 
+_COLUMNS = 79
 _MOST_FAILURES = 5
+
+T = TypeVar("T")
 
 
 def run_and_show(
@@ -36,7 +43,7 @@ def run_and_show(
         jobs: All of them.
         folder: The campaign's.
         engine: Where they are run.
-        arguments: With ``verb``, ``resume`` and ``csv``.
+        arguments: With ``verb``, ``resume`` and ``csv``, perhaps ``scale`` and ``fresh``.
         stop: Whether to stop.
         standings: Of all campaigns of this command, by name.
         code: Folder with the user's own modules.
@@ -64,6 +71,7 @@ def run_and_show(
             engine,
             scale=getattr(arguments, "scale", None),
             resume=arguments.resume,
+            fresh=getattr(arguments, "fresh", False),
             code=code,
             stop=stop,
             told=note,
@@ -79,20 +87,64 @@ def run_and_show(
         )
         return stop.exit_code
     if standing.done:
-        _, rows = read_campaign(folder, experiment)
-        show(experiment, rows, folder / f"{picture_name(experiment)}.png")
+        manifest, rows = read_campaign(folder, experiment)
+        show(experiment, manifest, rows, folder / f"{picture_name(experiment)}.png")
         if arguments.csv is not None:
             sys.stdout.write(f"wrote {write_csv(rows, arguments.csv)}\n")
     sys.stdout.flush()
     return 0 if standing.done == standing.total else 1
 
 
-def show(experiment: Experiment, rows: Any, picture: Path) -> None:
-    """Print the numbers and write the picture."""
-    from holdfast.draw import save_figure
+def check_csv(path: Path | None) -> None:
+    """ValueError if rows cannot be written to ``--csv``."""
+    if path is None:
+        return
+    if path.suffix != ".csv" or path.is_dir():
+        raise ValueError(f"--csv must name a file that ends in .csv, not {str(path)!r}")
+    if path.parent.exists() and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise ValueError(f"--csv must name a file in a folder that can be written to, and {path.parent} is none")
 
-    sys.stdout.write(f"\n{experiment.title}\n\n" + "\n".join(experiment.summary(rows)) + "\n\n")
-    sys.stdout.write(f"wrote {save_figure(experiment.draw(rows), picture)}\n")
+
+def show(experiment: Experiment, manifest: Manifest, rows: Table, picture: Path) -> None:
+    """Print the numbers and what is to be said of them, and write the picture."""
+    from holdfast.draw import save_figure
+    from holdfast.experiments.tables import table_length
+
+    if table_length(rows) == 0:
+        raise ValueError(f"{experiment.label} has jobs that are done and no rows: there is nothing to show")
+    lines = _asked(experiment, "summary", lambda: experiment.summary(rows))
+    title = textwrap.fill(experiment.title, _COLUMNS)
+    sys.stdout.write(f"\n{title}\n\n" + "\n".join(lines) + "\n\n")
+    for note in _notes(experiment, manifest):
+        sys.stdout.write("\n".join(textwrap.wrap(note, _COLUMNS, subsequent_indent="  ")) + "\n")
+    sys.stdout.write("\n" if _notes(experiment, manifest) else "")
+    figure = _asked(experiment, "draw", lambda: experiment.draw(rows))
+    sys.stdout.write(f"wrote {save_figure(figure, picture)}\n")
+
+
+def _notes(experiment: Experiment, manifest: Manifest) -> list[str]:
+    notes = list(experiment.notes)
+    is_small = manifest.scale == "smoke" and experiment.jobs("smoke") != experiment.jobs("paper")
+    if is_small and experiment.label.startswith("fig:"):
+        notes.append(
+            "At scale smoke everything is run for a moment, to see that it works: the numbers mean little."
+        )
+    if not manifest.is_of_one_version:
+        notes.append("The rows were made by different commits or versions; manifest.json says which by which.")
+    return [f"- {note}" for note in notes]
+
+
+def _asked(experiment: Experiment, what: str, ask: Callable[[], T]) -> T:
+    """What an experiment answers; one of a user's own may raise anything."""
+    try:
+        return ask()
+    except Exception as error:
+        if experiment.label.startswith("fig:") or os.environ.get("HOLDFAST_DEBUG"):
+            raise
+        told = " ".join(str(error).split())
+        raise ValueError(
+            f"{what} of {experiment.label} raised {type(error).__name__}: {told}; the rows are stored"
+        ) from error
 
 
 def picture_name(experiment: Experiment) -> str:
@@ -107,7 +159,7 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
     from holdfast.runs.progress import duration
 
     if standing.total == standing.before:
-        return [f"{name}: all {standing.total} jobs were done already, in {folder}"]
+        return [f"{name}: all {standing.total} jobs were done already", f"  in {folder}"]
     told = f"{name}: {standing.done} of {standing.total} jobs done"
     now = standing.done - standing.before - standing.taken
     if standing.taken:
@@ -116,7 +168,7 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
         told += f", {now} of them now"
     if standing.failures:
         told += f", {len(standing.failures)} failed"
-    lines = [f"{told}, in {duration(standing.seconds)}, into {folder}"]
+    lines = [f"{told}, in {duration(standing.seconds)}", f"  in {folder}"]
     for failure in standing.failures[:_MOST_FAILURES]:
         lines += [f"  failed: {failure.job.title}", f"    {failure.problem}"]
         if failure.log.exists():

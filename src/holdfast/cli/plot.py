@@ -11,18 +11,22 @@ __all__ = ["add_parser"]
 
 _QUANTITIES = ("return", "evaluation", "decisions", "hold", "length", "holds")
 
+_PICTURES = (".png", ".pdf", ".svg")
+
 _DESCRIPTION = """\
 Draw the curves of runs. Runs that differ in nothing but their seed become one
 curve: the mean, with Student's 95 % interval. One panel per environment.
 With --show holds, how long one run's greedy actions are held as it learns.
 fig:LABEL draws a figure of the paper from the rows that `holdfast reproduce`
-has stored, and computes nothing; fig:LABEL DIR from those in another folder.
+has stored, and computes nothing; fig:LABEL DIR from those in another folder;
+module:attribute does the same for an experiment of your own.
 """
 _EXAMPLES = """\
 examples:
   holdfast plot runs/cliff-perq-k8-s*
   holdfast plot runs --show decisions -o decisions.pdf
   holdfast plot fig:sync -o sync.pdf
+  holdfast plot my_experiments:LADDER
 """
 
 
@@ -70,10 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.cli.values import printable
     from holdfast.core.checks import check_integer
     from holdfast.draw import draw_curves, save_figure
+    from holdfast.experiments.figures import is_code
     from holdfast.runs.curves import QUANTITIES, learning_curves
     from holdfast.runs.directory import RunFolder, find_runs
 
-    if str(arguments.runs[0]).lower().startswith("fig:"):
+    if arguments.out is not None and arguments.out.suffix.lower() not in _PICTURES:
+        raise ValueError(f"-o must end in .png, .pdf or .svg, not {str(arguments.out)!r}")
+    first = str(arguments.runs[0])
+    if first.lower().startswith("fig:") or (is_code(first) and not arguments.runs[0].exists()):
         return _draw_figure(arguments)
     arguments.out = arguments.out or Path("curves.png")
     window = check_integer("--window", arguments.window)
@@ -123,11 +131,15 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
 def _draw_figure(arguments: argparse.Namespace) -> int:
     """A figure of the paper, from stored rows alone."""
     from holdfast.cli.campaigns import picture_name, show
-    from holdfast.experiments.figures import find_experiment
+    from holdfast.cli.code import allow_code
+    from holdfast.experiments.figures import find_experiment, is_code
     from holdfast.experiments.spec import SCALES
     from holdfast.experiments.store import Store, read_campaign
 
-    experiment = find_experiment(str(arguments.runs[0]))
+    named = str(arguments.runs[0])
+    if is_code(named):
+        allow_code(named)
+    experiment = find_experiment(named)
     if len(arguments.runs) > 2:
         raise ValueError(f"{experiment.label} must be given with one folder of rows at most")
     if (arguments.show, arguments.over, arguments.window) != ("return", "steps", 20):
@@ -138,13 +150,12 @@ def _draw_figure(arguments: argparse.Namespace) -> int:
     found = [folder for folder in arguments.runs[1:] or usual if Store(folder).stored()]
     if not found:
         where = str(arguments.runs[1]) if len(arguments.runs) == 2 else "results/reproduce"
-        raise ValueError(
-            f"{experiment.label} has no stored rows yet in {where}: run holdfast reproduce {experiment.name}"
-        )
+        typed = named if is_code(named) else experiment.name
+        raise ValueError(f"{experiment.label} has no stored rows yet in {where}: run holdfast reproduce {typed}")
     manifest, rows = read_campaign(found[0], experiment)
     done = len(Store(found[0]).stored())
     sys.stdout.write(f"{manifest.what}: rows of {done} of {len(manifest.jobs)} jobs in {found[0]}\n")
-    show(experiment, rows, arguments.out or Path(f"{name}.png"))
+    show(experiment, manifest, rows, arguments.out or Path(f"{name}.png"))
     return 0
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.campaigns import picture_name, run_and_show
+from holdfast.cli.campaigns import check_csv, picture_name, run_and_show
 from holdfast.cli.engine_options import add_engine_options, make_engine
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ def add_parser(verbs: Any) -> None:
         help="the campaign's folder; with all, where the folders go (default: results/reproduce/LABEL-SCALE)",
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all rows into one .csv file")
+    parser.add_argument(
+        "--fresh", action="store_true", help="run all jobs, also those of which another figure has rows"
+    )
     add_engine_options(parser)
     parser.set_defaults(run=run)
 
@@ -77,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.label == "all" and arguments.csv is not None:
         raise ValueError("--csv must be given with one label, not with all")
+    check_csv(arguments.csv)
     if is_code(arguments.label):
         allow_code(arguments.label)
     names = list(LABELS) if arguments.label == "all" else [arguments.label]

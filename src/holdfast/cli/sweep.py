@@ -79,7 +79,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, draw, print; 1 if a job failed."""
-    from holdfast.cli.campaigns import run_and_show
+    from holdfast.cli.campaigns import check_csv, run_and_show
     from holdfast.cli.code import allow_code, code_folder
     from holdfast.core.checks import check_integer
     from holdfast.envs import is_code
@@ -89,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     code = arguments.env if is_code(arguments.env) else None
     allow_code(code)
+    check_csv(arguments.csv)
     grid = _grid(arguments.grid)
     sweep, jobs = grid_jobs(_options(arguments), grid, check_integer("--seeds", arguments.seeds))
     folder = arguments.out or _folder(jobs[0].setting, grid)

@@ -23,6 +23,8 @@ _PANEL = (4.6, 3.1)
 _MOST_COLUMNS = 3
 _SMALL_PANEL = (2.55, 2.0)
 _LEGEND_WIDTH = 1.6
+_BAND_ROOM = 0.6
+"""How far bands may reach beyond the curves, as a part of what the curves span."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ class Panel:
 
 
 def draw_curves(panels: Sequence[Panel], xlabel: str, ylabel: str) -> Figure:
-    """Curves, one panel beside the other.
+    """Curves, one panel beside the other; bands that are far wider than all curves are cut off.
 
     Args:
         panels: At least one, with at least one curve each.
@@ -75,11 +77,22 @@ def draw_curves(panels: Sequence[Panel], xlabel: str, ylabel: str) -> Figure:
         for number, panel in enumerate(panels, start=1):
             axes = figure.add_subplot(rows, columns, number)
             _draw_panel(axes, panel)
+            _frame_curves(axes, panel.curves)
             axes.legend(fontsize=8, loc="best")
             axes.set_xlabel(xlabel)
             if number % columns == 1 or columns == 1:
                 axes.set_ylabel(ylabel)
     return figure
+
+
+def _frame_curves(axes: Axes, curves: Sequence[Curve]) -> None:
+    """End the vertical axis where the curves can still be seen: bands of few runs may be many times as wide."""
+    seen = np.concatenate([curve.y[np.isfinite(curve.y)] for curve in curves])
+    if len(seen) == 0 or np.ptp(seen) == 0.0:
+        return
+    low, high = axes.get_ylim()
+    room = _BAND_ROOM * float(np.ptp(seen))
+    axes.set_ylim(max(low, float(seen.min()) - room), min(high, float(seen.max()) + room))
 
 
 def plot_curve(axes: Axes, curve: Curve) -> None:

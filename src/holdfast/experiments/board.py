@@ -14,6 +14,7 @@ __all__ = ["Board", "board_lines"]
 
 _EVERY = 0.2
 _MOST_RUNNING = 8
+_CELL = 10
 _COLUMNS = ("jobs", "done", "running", "failed", "time", "left")
 
 
@@ -59,7 +60,7 @@ def board_lines(standings: Mapping[str, Standing], columns: int, height: int) ->
         height: Lines that there are.
     """
     width = max([5, *map(len, standings)])
-    lines = [f"{'':<{width}}" + "".join(f"{name:>11}" for name in _COLUMNS)]
+    lines = [f"{'':<{width}}" + "".join(f"{name:>{_CELL}}" for name in _COLUMNS)]
     running: dict[str, float] = {}
     for name, standing in standings.items():
         left = standing.seconds_left
@@ -72,7 +73,7 @@ def board_lines(standings: Mapping[str, Standing], columns: int, height: int) ->
             duration(standing.seconds),
             "" if over else "?" if left is None else duration(left),
         )
-        lines.append(f"{name:<{width}}" + "".join(f"{cell:>11}" for cell in cells))
+        lines.append(f"{name:<{width}}" + "".join(f"{cell:>{_CELL}}" for cell in cells))
         running |= standing.running
     now = time.monotonic()
     shown = [f"  {duration(now - began):>9}  {title}" for title, began in list(running.items())[:_MOST_RUNNING]]

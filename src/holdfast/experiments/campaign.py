@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.experiments.engines.base import Ended, Engine, Started, Task
-from holdfast.experiments.manifest import ManifestFile, new_manifest, read_manifest
+from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, read_manifest
 from holdfast.experiments.sharing import take_shared_rows
-from holdfast.experiments.spec import Experiment, Job
+from holdfast.experiments.spec import Experiment, Job, differing_names
 from holdfast.experiments.store import Store, sentence_if_full
+from holdfast.files import folder_in_use
 from holdfast.runs.stopping import StopRequest
 
 __all__ = ["Failure", "Standing", "check_folder", "run_campaign"]
@@ -42,7 +43,7 @@ class Standing:
         before: Jobs that were done when it began.
         taken: Jobs whose rows were then taken from other campaigns.
         done: Jobs that are done.
-        running: When each of the running jobs began, by the job's title.
+        running: When each of the running jobs began, by what tells the job from others.
         failures: Jobs that failed.
         began: When it began, by the monotonic clock.
         ended: When it ended; None before that.
@@ -84,6 +85,17 @@ def check_folder(
             gone on with.
     """
     store = Store(folder)
+    if folder.is_dir() and folder_in_use(folder):
+        # Says by whom.
+        with store.locked():
+            pass
+    return _check_unlocked(experiment, jobs, store, resume, scale)
+
+
+def _check_unlocked(
+    experiment: Experiment, jobs: Sequence[Job], store: Store, resume: bool, scale: str | None
+) -> int:
+    folder = store.folder
     manifest = read_manifest(folder)
     if manifest is None:
         if store.stored():
@@ -94,7 +106,7 @@ def check_folder(
         raise ValueError(
             f"{folder} holds a campaign of {manifest.what}, not of {wanted}: give another -o, or remove it"
         )
-    done = len(store.done(jobs, experiment.columns))
+    done = len(store.done(jobs, manifest))
     if 0 < done < len(jobs) and not resume:
         raise ValueError(
             f"{folder} has the rows of {done} of {len(jobs)} jobs: give --resume to go on with it, "
@@ -111,6 +123,7 @@ def run_campaign(
     *,
     scale: str | None = None,
     resume: bool = False,
+    fresh: bool = False,
     code: str | None = None,
     stop: StopRequest | None = None,
     told: Callable[[Standing], None] = lambda standing: None,
@@ -124,6 +137,7 @@ def run_campaign(
         engine: Where they are run; open.
         scale: Of the jobs, for the manifest.
         resume: Whether to go on where a part of them is done.
+        fresh: Whether to run also what another figure's campaign has rows of.
         code: Folder with the user's own modules.
         stop: Whether to stop.
         told: Is told how it stands, several times a second.
@@ -136,20 +150,23 @@ def run_campaign(
     with sentence_if_full(store):
         store.create()
         with store.locked():
-            check_folder(experiment, jobs, folder, resume, scale)
+            _check_unlocked(experiment, jobs, store, resume, scale)
             store.begin()
-            done = store.done(jobs, experiment.columns)
-            standing = Standing(len(jobs), before=len(done), done=len(done))
             manifest = read_manifest(folder) or new_manifest(experiment, scale)
-            manifest.add_jobs(jobs)
+            manifest.plan_jobs(jobs, store.stored())
+            done = store.done(jobs, manifest)
+            standing = Standing(len(jobs), before=len(done), done=len(done))
             todo = [job for job in jobs if job.id not in done]
             file = ManifestFile(folder, manifest)
             if todo:
+                _note_found(jobs, done, store, manifest)
                 file.write()
-            for job in take_shared_rows(experiment, todo, store, manifest):
-                done.add(job.id)
-                standing.done += 1
-                standing.taken += 1
+            if not fresh:
+                for job in take_shared_rows(experiment, todo, store, manifest):
+                    done.add(job.id)
+                    standing.done += 1
+                    standing.taken += 1
+                    file.write(is_urgent=False)
             todo = [job for job in todo if job.id not in done]
             if not todo:
                 if standing.taken:
@@ -169,15 +186,17 @@ def run_campaign(
                 )
                 for job in todo
             ]
+            names = differing_names(jobs)
+            titles = {job.id: job.told(names) for job in todo}
             try:
                 with closing(engine.run(tasks, experiment.alone)) as events:
                     told(standing)
                     for event in events:
                         if isinstance(event, Started):
-                            standing.running[event.job.title] = time.monotonic()
+                            standing.running[titles[event.job.id]] = time.monotonic()
                         elif isinstance(event, Ended):
-                            _ended(event, store, standing)
-                            manifest.note(event.job, event.seconds, event.problem)
+                            standing.running.pop(titles[event.job.id], None)
+                            _ended(event, store, standing, manifest)
                             file.write(is_urgent=False)
                         told(standing)
                         if stop:
@@ -193,11 +212,19 @@ def run_campaign(
             return standing
 
 
-def _ended(event: Ended, store: Store, standing: Standing) -> None:
-    standing.running.pop(event.job.title, None)
+def _note_found(jobs: Sequence[Job], done: Collection[str], store: Store, manifest: Manifest) -> None:
+    """Note what rows are that a killed campaign had no time to note."""
+    for job in jobs:
+        if job.id in done and manifest.digest_of(job.id) is None:
+            manifest.note_found(job, store.path_of(job.id).read_bytes())
+
+
+def _ended(event: Ended, store: Store, standing: Standing, manifest: Manifest) -> None:
     if event.data is not None:
         store.write(event.job, event.data)
+        manifest.note_done(event.job, event.seconds, event.data)
         standing.done += 1
     else:
         problem = event.problem or "nobody knows why"
+        manifest.note_failed(event.job, event.seconds, problem)
         standing.failures.append(Failure(event.job, problem, store.log_of(event.job.id)))

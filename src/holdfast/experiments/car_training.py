@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
+    "NOTES",
     "STUDY",
     "Driver",
     "dqn",
@@ -37,10 +38,21 @@ STUDY = "MountainCar"
 COLUMNS = ("step", "return", "decisions")
 """Return and decisions of an episode, mean over the last 20 training episodes that had ended by then."""
 
+NOTES = (
+    "Returns are those of training episodes; before the first of them has ended, -200 stands for it.",
+    "Not in the paper's text: which K are shown, and that positions and velocities are scaled to [-1, 1] here "
+    "(docs/errata.md).",
+    "Episodes that the time limit ends are bootstrapped from; OpenAI Baselines, on which the paper was built, "
+    "takes such an end for terminal.",
+)
+"""What is to be said of all these figures."""
+
 _BATCH = 32
 _SCHEDULE = 600_000
 """Steps that the paper's schedules are laid out for; shorter trainings follow the first part of them."""
 _LAST = 20
+_SHOWN = 500_000
+"""Steps that are drawn, as in the paper."""
 _SIZES = {"smoke": (400, 1, 4), "laptop": (150_000, 2, 75), "paper": (600_000, None, 120)}
 """Steps, seeds (None for the figure's own number) and points of a curve."""
 _SMOKE = {"learning_starts": 200, "buffer_size": 1000}
@@ -168,7 +180,8 @@ def draw_returns_by_panel(rows: Table, panels: Mapping[str, Sequence[Driver]]) -
             found = _returns(rows, driver.name)
             if found is None:
                 continue
-            steps, returns = found
+            is_shown = found[0] <= _SHOWN
+            steps, returns = found[0][is_shown], found[1][:, is_shown]
             mean, low, high = mean_interval(returns)
             color = algorithm_color(driver.algorithm)
             dash = sum(curve.color == color for curve in curves)

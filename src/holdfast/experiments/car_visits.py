@@ -15,11 +15,17 @@ from holdfast.experiments.tables import Table, select
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMNS", "draw_visits", "plan_visits", "run_visits", "visit_lines"]
+__all__ = ["COLUMNS", "NOTES", "draw_visits", "plan_visits", "run_visits", "visit_lines"]
 
 COLUMNS = ("k_max", "position", "velocity", "visits", "reached", "reached_low", "reached_high")
 """Position and velocity are the middle of a cell; the share of the episodes that reached the flag, with its 95 %
 interval, stands in each row of its K_max."""
+
+NOTES = (
+    "Cells reach as far as any K of this figure went, so that their numbers are compared within one figure only.",
+    "Which K are shown stands in the paper's pictures alone, and is inferred (docs/errata.md).",
+)
+"""What is to be said of both figures."""
 
 _LONGEST = [1, 2, 4, 8, 16, 32, 64]
 _EPISODES = {"smoke": 100, "laptop": 2_000, "paper": 10_000}

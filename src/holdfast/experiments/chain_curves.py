@@ -16,6 +16,7 @@ from holdfast.experiments.tables import Table, select
 __all__ = [
     "COLUMNS",
     "GRIDS",
+    "NOTES",
     "STUDY",
     "StoredCurve",
     "minimum_lines",
@@ -33,6 +34,14 @@ COLUMNS = ("k_max", "kemeny", "kemeny_of_one", "row_entropy", "stationary_entrop
 
 GRIDS: Mapping[str, str] = {"open": "Open", "cliff": "Cliff", "bridge": "Bridge", "zigzag": "ZigZag"}
 """Titles by name."""
+
+NOTES = (
+    "The least and the largest are those of the K_max that were looked at.",
+    "The paper does not say what holes are. Here they are walls, and the goal is an ordinary cell; with other "
+    "readings there is less of a minimum (docs/exploration.md).",
+    "In the picture, what rises above 1 by more than twice the depth of the deepest minimum is cut off.",
+)
+"""What is to be said of all these figures."""
 
 _LONGEST: Mapping[str, Sequence[int]] = {
     "smoke": (1, 2, 4, 8, 16),

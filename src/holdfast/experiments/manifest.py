@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
 import platform
 import secrets
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from holdfast.experiments.spec import Experiment, Job
 from holdfast.files import read_json, replace_json
 from holdfast.runs.config import versions
 
-__all__ = ["FORMAT", "MANIFEST", "Manifest", "read_manifest"]
+__all__ = ["FORMAT", "MANIFEST", "Manifest", "ManifestFile", "digest", "new_manifest", "read_manifest"]
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -34,17 +35,20 @@ class Manifest:
 
     Attributes:
         label: Of the experiment.
+        study: What its jobs belong to.
         title: What it shows.
         revision: Of the experiment.
         scale: Of the jobs; None where they were chosen in another way.
         columns: Of the rows.
         campaign: A name drawn at random, by which a worker knows the folder it was told of.
-        jobs: By id: setting, seed, and once they were run seconds, session, and what failed; or where rows were
-            taken from, and the seconds that they took there.
-        sessions: When, where and with what jobs were run.
+        jobs: By id: setting and seed; once they were run seconds, session, and what failed or the SHA-256 of the
+            rows; ``taken_from`` where these are another campaign's.
+        sessions: When, where and with what jobs were run; those of other campaigns whose rows were taken have
+            ``of``, the other one's folder.
     """
 
     label: str
+    study: str
     title: str
     revision: int
     scale: str | None
@@ -59,10 +63,17 @@ class Manifest:
         scaled = "" if self.scale is None else f" at scale {self.scale}"
         return f"{self.label}{scaled}, revision {self.revision}"
 
-    def add_jobs(self, jobs: Sequence[Job]) -> None:
-        """List jobs that are not listed yet."""
+    def plan_jobs(self, jobs: Sequence[Job], stored: Collection[str] = ()) -> None:
+        """List jobs that are not listed yet; those that are no longer wanted go, unless they have rows."""
+        wanted = {job.id for job in jobs}
+        self.jobs = {job_id: entry for job_id, entry in self.jobs.items() if job_id in wanted or job_id in stored}
         for job in jobs:
             self.jobs.setdefault(job.id, {"setting": dict(job.setting), "seed": job.seed})
+
+    def digest_of(self, job_id: str) -> str | None:
+        """SHA-256 of the rows of a job; None where nobody has noted it."""
+        found: str | None = self.jobs.get(job_id, {}).get("sha256")
+        return found
 
     def begin_session(self, engine: Mapping[str, Any]) -> None:
         """Note who runs jobs from now on."""
@@ -81,27 +92,50 @@ class Manifest:
         """Note that no more are run."""
         self.sessions[-1]["ended"] = _now()
 
-    def note(self, job: Job, seconds: float, problem: str | None = None) -> None:
-        """Note that a job was run, and what it failed with."""
-        entry = self.jobs[job.id]
-        entry |= {"seconds": round(seconds, 3), "session": len(self.sessions) - 1}
-        for name in ("failed", "taken_from"):
-            entry.pop(name, None)
-        if problem is not None:
-            entry["failed"] = problem
+    def note_done(self, job: Job, seconds: float, data: bytes) -> None:
+        """Note that a job was run, and what its rows are."""
+        self._note(job, {"seconds": round(seconds, 3), "session": len(self.sessions) - 1, "sha256": digest(data)})
 
-    def note_taken(self, job: Job, seconds: float | None, campaign: str) -> None:
-        """Note that the rows of a job were taken from another campaign, and how long it took there."""
-        entry = self.jobs[job.id]
-        for name in ("failed", "session"):
-            entry.pop(name, None)
-        entry |= {"taken_from": campaign} if seconds is None else {"taken_from": campaign, "seconds": seconds}
+    def note_failed(self, job: Job, seconds: float, problem: str) -> None:
+        """Note that a job was run, and what it failed with."""
+        self._note(job, {"seconds": round(seconds, 3), "session": len(self.sessions) - 1, "failed": problem})
+
+    def note_found(self, job: Job, data: bytes) -> None:
+        """Note what the rows of a job are that was run by somebody who could not note it any more."""
+        self._note(job, {"sha256": digest(data)})
+
+    def note_taken(self, job: Job, data: bytes, theirs: Manifest, folder: str) -> None:
+        """Note that the rows of a job are another campaign's, and by which session of whom they were made."""
+        entry = theirs.jobs[job.id]
+        noted: dict[str, Any] = {"sha256": digest(data), "taken_from": folder}
+        seconds, session = entry.get("seconds"), entry.get("session")
+        if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+            noted["seconds"] = seconds
+        if isinstance(session, int) and 0 <= session < len(theirs.sessions):
+            made = {"of": folder, **theirs.sessions[session]}
+            noted["taken_from"] = made["of"]
+            if made not in self.sessions:
+                self.sessions.append(made)
+            noted["session"] = self.sessions.index(made)
+        self._note(job, noted)
+
+    def _note(self, job: Job, noted: Mapping[str, Any]) -> None:
+        """All that is known of a job, and nothing of what was known before."""
+        self.jobs[job.id] = {"setting": dict(job.setting), "seed": job.seed, **noted}
+
+    @property
+    def is_of_one_version(self) -> bool:
+        """Whether all rows were made by one commit of holdfast with the same versions of everything."""
+        used = {int(entry["session"]) for entry in self.jobs.values() if "sha256" in entry and "session" in entry}
+        made = [self.sessions[session] for session in used if session < len(self.sessions)]
+        return all(one.get(name) == made[0].get(name) for one in made for name in ("commit", "versions"))
 
     def document(self) -> dict[str, Any]:
         """As it is written."""
         return {
             "format": FORMAT,
             "label": self.label,
+            "study": self.study,
             "title": self.title,
             "revision": self.revision,
             "scale": self.scale,
@@ -137,7 +171,14 @@ class ManifestFile:
 
 def new_manifest(experiment: Experiment, scale: str | None) -> Manifest:
     """The manifest of a campaign that has no jobs yet."""
-    return Manifest(experiment.label, experiment.title, experiment.revision, scale, experiment.columns)
+    return Manifest(
+        experiment.label, experiment.study, experiment.title, experiment.revision, scale, experiment.columns
+    )
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 of rows as they are stored."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -154,25 +195,29 @@ def read_manifest(folder: Path) -> Manifest | None:
         found = take_integer(document, "format")
         if found != FORMAT:
             raise ValueError(f"it has format {found}, and this version of holdfast reads {FORMAT}")
-        texts = {name: take(document, name) for name in ("label", "title", "campaign")}
+        texts = {name: take(document, name) for name in ("label", "study", "title", "campaign")}
         scale = take(document, "scale")
         if not all(isinstance(text, str) and text.isprintable() for text in texts.values()):
-            raise ValueError("label, title and campaign must be texts")
+            raise ValueError("label, study, title and campaign must be texts")
         if scale is not None and not isinstance(scale, str):
             raise ValueError("scale must be a text")
-        jobs = dict(take_mapping(document, "jobs"))
-        for entry in jobs.values():
-            take_mapping(entry, "setting")
-            take_integer(entry, "seed")
+        revision = take_integer(document, "revision", 1)
+        jobs = {job_id: dict(entry) for job_id, entry in take_mapping(document, "jobs").items()}
+        for job_id, entry in jobs.items():
+            job = Job(texts["study"], take_mapping(entry, "setting"), take_integer(entry, "seed"), revision)
+            if "session" in entry:
+                take_integer(entry, "session")
+            if job.id != job_id:
+                raise ValueError(f"the job {job_id} has another setting or seed than it was run with")
         return Manifest(
             **texts,
             scale=scale,
-            revision=take_integer(document, "revision", 1),
+            revision=revision,
             columns=tuple(take_list(document, "columns", str)),
             jobs=jobs,
             sessions=take_list(document, "sessions", dict),
         )
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
 

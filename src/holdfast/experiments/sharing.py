@@ -34,27 +34,35 @@ def take_shared_rows(
     """
     if experiment.shared is None:
         return
-    others = list(_neighbours(experiment, store.folder))
+    others = _neighbours(experiment, store.folder)
     for job in jobs:
         for other, theirs in others:
-            entry = theirs.jobs.get(job.id)
-            if entry is None or not other.is_sound(job.id, experiment.columns):
-                continue
-            store.write(job, other.path_of(job.id).read_bytes())
-            manifest.note_taken(job, entry.get("seconds"), other.folder.name)
-            yield job
-            break
+            data = other.sound_bytes(job.id, theirs) if job.id in theirs.jobs else None
+            if data is not None:
+                manifest.note_taken(job, data, theirs, other.folder.name)
+                store.write(job, data)
+                yield job
+                break
 
 
-def _neighbours(experiment: Experiment, folder: Path) -> Iterator[tuple[Store, Manifest]]:
-    """Campaigns of other figures beside a folder; what cannot be read is passed over."""
-    for found in sorted(folder.absolute().parent.iterdir()):
-        store = Store(found)
-        if not found.is_dir() or not store.is_campaign:
-            continue
+def _neighbours(experiment: Experiment, folder: Path) -> list[tuple[Store, Manifest]]:
+    """Campaigns of other figures of the same study beside a folder; what cannot be read is passed over."""
+    found = []
+    try:
+        folders = sorted(folder.absolute().parent.iterdir())
+    except OSError:
+        return []
+    for path in folders:
         try:
-            manifest = read_manifest(found)
+            manifest = read_manifest(path)
         except (OSError, ValueError):
             continue
-        if manifest is not None and manifest.label != experiment.label:
-            yield store, manifest
+        if manifest is None or manifest.label == experiment.label:
+            continue
+        if (manifest.study, manifest.revision, manifest.columns) == (
+            experiment.study,
+            experiment.revision,
+            experiment.columns,
+        ):
+            found.append((Store(path), manifest))
+    return found

@@ -17,7 +17,7 @@ from holdfast.experiments.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SCALES", "Experiment", "Job"]
+__all__ = ["SCALES", "Experiment", "Job", "differing_names"]
 
 SCALES = ("smoke", "laptop", "paper")
 """Seconds, to see that it works; minutes to an hour on two cores; the paper's own numbers."""
@@ -58,8 +58,18 @@ class Job:
     @property
     def title(self) -> str:
         """The job in a line: ``k_max=8, rule=all, seed 3``."""
-        told = [f"{name}={value}" for name, value in self.setting.items()]
+        return self.told(list(self.setting))
+
+    def told(self, names: Sequence[str]) -> str:
+        """The job in a line with some names of its setting, and its seed."""
+        told = [f"{name}={self.setting[name]}" for name in names if name in self.setting]
         return ", ".join([*told, f"seed {self.seed}"])
+
+
+def differing_names(jobs: Sequence[Job]) -> list[str]:
+    """Names of the settings in which jobs differ."""
+    names = dict.fromkeys(name for job in jobs for name in job.setting)
+    return [name for name in names if len({json.dumps(job.setting.get(name)) for job in jobs}) > 1]
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,7 @@ class Experiment:
             folder of the job's own, not made yet, that outlives a job that was stopped: for training into.
         draw: The picture of all rows, with the settings' columns and the seed's beside them. Jobs may be missing.
         summary: What is to be printed of the same rows, in lines of at most 80 letters.
+        notes: Sentences to be printed below: what the numbers are, and where this differs from the paper.
         revision: To be raised when ``run`` changes, so that old rows are not taken for new ones.
         shared: Name of a study that several experiments draw, with the same ``run``, columns and revision. A job
             of theirs is one job: the rows of one are taken for another. None where nobody else has such jobs.
@@ -90,6 +101,7 @@ class Experiment:
     run: Callable[[Job, Path], Mapping[str, Sequence[float] | Any]]
     draw: Callable[[Table], Figure]
     summary: Callable[[Table], Sequence[str]]
+    notes: tuple[str, ...] = ()
     revision: int = 1
     shared: str | None = None
     alone: bool = False

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.experiments.manifest import MANIFEST, Manifest, read_manifest
+from holdfast.experiments.manifest import MANIFEST, Manifest, digest, read_manifest
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, setting_column
-from holdfast.files import flush, locked_folder, plain_file, read_numbers, replace_file, rows_bytes
+from holdfast.files import flush, locked_folder, parse_numbers, plain_file, replace_file, rows_bytes
 
 __all__ = ["Store", "read_campaign", "sentence_if_full", "table_bytes"]
 
@@ -89,8 +89,8 @@ class Store:
         names = sorted(path.name for path in self.rows.iterdir()) if self.rows.is_dir() else []
         return [found[1] for found in map(_FILE.fullmatch, names) if found is not None]
 
-    def done(self, jobs: Sequence[Job], columns: Sequence[str]) -> set[str]:
-        """Ids of the jobs that need not be run: those with rows that can be read.
+    def done(self, jobs: Sequence[Job], manifest: Manifest) -> set[str]:
+        """Ids of the jobs that need not be run: those with rows that can be read, and are what was stored.
 
         Raises:
             ValueError: There are rows of other jobs than these.
@@ -102,15 +102,16 @@ class Store:
                 f"{self.folder} holds rows of other settings, such as the job {strange[0]}: "
                 "give another -o, or remove it"
             )
-        return {job_id for job_id in self.stored() if self.is_sound(job_id, columns)}
+        return {job_id for job_id in self.stored() if self.sound_bytes(job_id, manifest) is not None}
 
-    def is_sound(self, job_id: str, columns: Sequence[str]) -> bool:
-        """Whether a job has rows that can be read."""
+    def sound_bytes(self, job_id: str, manifest: Manifest) -> bytes | None:
+        """The rows of a job as they are stored; None where there are none, or they are damaged."""
         try:
-            self.read(job_id, columns)
+            data = self._bytes(job_id, manifest)
+            parse_numbers(data, manifest.columns, self.path_of(job_id))
         except (OSError, ValueError):
-            return False
-        return True
+            return None
+        return data
 
     def write(self, job: Job, data: bytes) -> None:
         """Store the rows of a job: on the disk when this returns, and as a whole or not at all."""
@@ -121,21 +122,29 @@ class Store:
             os.fsync(file.fileno())
         flush(self.rows)
 
-    def read(self, job_id: str, columns: Sequence[str]) -> Table:
+    def read(self, job_id: str, manifest: Manifest) -> Table:
         """The rows of a job.
 
         Raises:
             ValueError: There are none, or they are damaged.
         """
+        return parse_numbers(self._bytes(job_id, manifest), manifest.columns, self.path_of(job_id))
+
+    def _bytes(self, job_id: str, manifest: Manifest) -> bytes:
         path = plain_file(self.path_of(job_id))
-        header = (",".join(columns) + "\n").encode()
-        with path.open("rb") as file:
-            if file.read(len(header)) != header:
-                raise ValueError(f"{path} is damaged: it must have the columns {', '.join(columns)}")
-            file.seek(-1, os.SEEK_END)
-            if file.read() != b"\n":
-                raise ValueError(f"{path} is damaged: its last line is torn")
-        return read_numbers(path, columns)
+        data = path.read_bytes()
+        problem = None
+        if not data.startswith((",".join(manifest.columns) + "\n").encode()):
+            problem = f"it must have the columns {', '.join(manifest.columns)}"
+        elif not data.endswith(b"\n"):
+            problem = "its last line is torn"
+        elif manifest.digest_of(job_id) not in (None, digest(data)):
+            problem = "it is not what was stored"
+        if problem is not None:
+            raise ValueError(
+                f"{path} is damaged, {problem}: `holdfast reproduce` with --resume runs its job again"
+            )
+        return data
 
 
 def table_bytes(rows: Mapping[str, Any], columns: Sequence[str], label: str) -> bytes:
@@ -183,7 +192,7 @@ def read_campaign(folder: str | os.PathLike[str], experiment: Experiment | None 
     done = [job_id for job_id in manifest.jobs if job_id in stored]
     if not done:
         raise ValueError(f"{folder} has no rows yet")
-    parts = [store.read(job_id, manifest.columns) for job_id in done]
+    parts = [store.read(job_id, manifest) for job_id in done]
     return manifest, _flat([manifest.jobs[job_id] for job_id in done], parts, manifest.columns)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ COLUMNS = ("episode", "step", "return", "length", "decisions")
 
 _OPTIONS = ("environment", "env_kwargs", "env_label", "algo", "set", "steps", "episodes", "eval_every", "device")
 """Names of a setting that are no arguments of the algorithm."""
+_NAME_WIDTH = 44
 _LAST = 20
 """Episodes whose mean return is compared."""
 
@@ -57,8 +59,12 @@ def grid_jobs(
             if name in options.get("set", {}):
                 raise ValueError(f"--grid and --set must not both name {name!r}")
         setting = {**options, **named}
-        config = make_config(_train_options(setting))
-        check_agent(config)
+        try:
+            config = make_config(_train_options(setting))
+            check_agent(config)
+        except (ValueError, TypeError) as error:
+            # What stands in the grid is made an argument like those of --set.
+            raise ValueError(_of_the_grid(str(error), grid)) from error
         # A map file becomes its map: it may be another one tomorrow, or not be there.
         setting |= {"environment": config.environment, "env_label": config.label}
         setting |= {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
@@ -67,6 +73,13 @@ def grid_jobs(
     sweep = replace(SWEEP, title=f"mean return of the last {_LAST} training episodes, {what}")
     plan = ((setting, seed) for setting in settings for seed in range(n_seeds))
     return sweep, sweep.jobs_of(plan)
+
+
+def _of_the_grid(sentence: str, grid: Mapping[str, Sequence[Any]]) -> str:
+    told = sentence.removeprefix("--set: ")
+    return (
+        f"--grid: {told}" if told != sentence and any(told.startswith(f"{name} ") for name in grid) else sentence
+    )
 
 
 def _train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +96,10 @@ def run(job: Job, place: Path) -> Mapping[str, Any]:
     from holdfast.experiments.training import episode_columns, train_job
 
     trained = train_job({**_train_options(job.setting), "seed": job.seed}, place)
-    return episode_columns(trained, COLUMNS)
+    episodes = episode_columns(trained, COLUMNS)
+    if len(episodes["episode"]) == 0:
+        raise ValueError("no episode ended within the steps that were trained: give more --steps")
+    return episodes
 
 
 def draw_sweep(rows: Table) -> Figure:
@@ -114,9 +130,15 @@ def summary(rows: Table) -> list[str]:
         last = np.array([select(own, seed=seed)["return"][-_LAST:].mean() for seed in np.unique(own["seed"])])
         mean, low, _ = (float(part[0]) for part in mean_interval(last[:, None]))
         found.append((name, len(last), f"{mean:.5g}", f"± {mean - low:.3g}" if len(last) > 1 else ""))
-    width = min(max(len(name) for name, *_ in found), 44)
-    lines = [f"{'setting':<{width}}  {'seeds':>5}  {'return':>10}  95 % interval"]
-    lines += [f"{name[:width]:<{width}}  {n:>5}  {mean:>10}  {half}".rstrip() for name, n, mean, half in found]
+    width = max(len("setting"), *(len(name) for name, *_ in found))
+    if width <= _NAME_WIDTH:
+        lines = [f"{'setting':<{width}}  {'seeds':>5}  {'return':>10}  95 % interval"]
+        return lines + [f"{name:<{width}}  {n:>5}  {told:>10}  {half}".rstrip() for name, n, told, half in found]
+    # Long names have lines of their own: cut off they could not be told apart.
+    lines = [f"{'setting':<10}  {'seeds':>5}  {'return':>10}  95 % interval"]
+    for name, n, told, half in found:
+        lines += textwrap.wrap(name, 79, subsequent_indent="    ", break_on_hyphens=False)
+        lines.append(f"{'':<10}  {n:>5}  {told:>10}  {half}".rstrip())
     return lines
 
 

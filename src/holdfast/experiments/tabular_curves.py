@@ -24,6 +24,7 @@ __all__ = [
     "AS_PRINTED",
     "COLUMNS",
     "GRIDS",
+    "NOTES",
     "SIZES",
     "STUDY",
     "Agent",
@@ -55,6 +56,14 @@ GRIDS: Mapping[str, str] = {
     "frozen-lake": "FrozenLake 16x16",
 }
 """Titles by name; a frozen lake is another map for each seed, and the same one for each agent."""
+
+NOTES = (
+    "A score is the mean greedy return over all episodes of a run, ± 95 % interval (Student's) over the runs; "
+    "curves are means over blocks of episodes. Greedy episodes draw among equals.",
+    "Differs from the paper: α = .1 and zero initial values instead of .01 and N(0, 1), with which nothing is "
+    "learned in time; the step limit, 100, is not in it (docs/errata.md).",
+)
+"""What is to be said of all these figures."""
 
 _POINTS = 200
 """Blocks that the episodes of a curve are cut into, at most."""

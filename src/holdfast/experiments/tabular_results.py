@@ -23,6 +23,7 @@ __all__ = [
     "aggregate_lines",
     "curve_panels",
     "draw_returns_by_row",
+    "has_rows",
     "score_lines",
     "scores",
     "shaded_lines",
@@ -82,6 +83,11 @@ def draw_returns_by_row(rows: Mapping[str, tuple[Table, Sequence[Line]]]) -> Fig
     panels = {title: curve_panels(own, lines) for title, (own, lines) in rows.items()}
     shown = {title: row for title, row in panels.items() if any(panel.curves for panel in row)}
     return draw_curve_rows(shown, "episode", "greedy return", limits=(-1.08, 1.08))
+
+
+def has_rows(rows: Table, agents: Sequence[Agent], beside: Agent) -> bool:
+    """Whether there are rows of one of the agents, not counting the one that stands in every row of panels."""
+    return any((rows["agent"] == agent.name).any() for agent in agents if agent.name != beside.name)
 
 
 def curve_panels(rows: Table, lines: Sequence[Line]) -> list[Panel]:

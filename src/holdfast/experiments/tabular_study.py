@@ -12,6 +12,7 @@ from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 from holdfast.experiments.tabular_curves import (
     COLUMNS,
+    NOTES,
     SIZES,
     STUDY,
     Agent,
@@ -80,5 +81,6 @@ ALL_LEARNERS = Experiment(
     run=run_curves,
     draw=draw_study,
     summary=summary,
+    notes=NOTES,
     shared=STUDY,
 )

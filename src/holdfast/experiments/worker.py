@@ -28,7 +28,10 @@ def main() -> int:
         from holdfast.experiments.engines.base import perform
 
         data = perform(request, Path(request["place"]))
-    except Exception:
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code not in (0, None):
+            raise
+        # An exit with 0 is no answer either.
         traceback.print_exc()
         return 1
     with os.fdopen(answer, "wb") as file:

@@ -6,7 +6,7 @@ from holdfast.files.flushing import flush
 from holdfast.files.folders import find_folder, replace_folder, tidy_folder
 from holdfast.files.locking import LOCK, FolderInUseError, folder_in_use, locked_folder
 from holdfast.files.replacing import replace_file
-from holdfast.files.rows import Rows, read_last_rows, read_numbers, read_rows, rows_bytes
+from holdfast.files.rows import Rows, parse_numbers, read_last_rows, read_numbers, read_rows, rows_bytes
 from holdfast.files.states import read_document, read_state, write_state
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "folder_in_use",
     "locked_folder",
     "parse_json",
+    "parse_numbers",
     "plain_file",
     "read_arrays",
     "read_document",

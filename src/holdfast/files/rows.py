@@ -6,6 +6,7 @@ so that no row is there twice and none is torn.
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.files.documents import plain_file
 
-__all__ = ["Rows", "read_last_rows", "read_numbers", "read_rows", "rows_bytes"]
+__all__ = ["Rows", "parse_numbers", "read_last_rows", "read_numbers", "read_rows", "rows_bytes"]
 
 Number = int | float | None
 
@@ -113,11 +114,15 @@ def read_rows(
     Raises:
         ValueError: It is not such a file.
     """
+    return _columns(_all_bytes(path, length), path, columns)
+
+
+def _all_bytes(path: Path, length: int | None = None) -> bytes:
     with plain_file(path).open("rb") as file:
         data = file.read(_LARGEST + 1 if length is None else length)
     if len(data) > _LARGEST:
         raise ValueError(f"{path} is too large: rows may have {_LARGEST >> 20} MB")
-    return _columns(data, path, columns)
+    return data
 
 
 def read_last_rows(path: Path, columns: Sequence[str], n: int) -> dict[str, list[float]]:
@@ -143,13 +148,23 @@ def read_numbers(path: Path, columns: Sequence[str]) -> dict[str, NDArray[np.flo
     Raises:
         ValueError: It is not such a file.
     """
+    return parse_numbers(_all_bytes(path), columns, path)
+
+
+def parse_numbers(data: bytes, columns: Sequence[str], path: Path) -> dict[str, NDArray[np.float64]]:
+    """The same of what was read from ``path`` already.
+
+    Raises:
+        ValueError: It is not such a file.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # said of a file without a row
-            table = np.loadtxt(plain_file(path), delimiter=",", skiprows=1, ndmin=2, comments=None)
+            lines = io.StringIO(data.decode())
+            table = np.loadtxt(lines, delimiter=",", skiprows=1, ndmin=2, comments=None)
     except ValueError:
         # Empty cells and damages, which the other reader tells apart.
-        table = np.array(list(read_rows(path, columns).values())).T
+        table = np.array(list(_columns(data, path, columns).values())).T
     if table.size == 0:
         table = np.empty((0, len(columns)))
     if table.shape[1] != len(columns):

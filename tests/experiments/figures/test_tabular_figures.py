@@ -11,7 +11,7 @@ from scipy.stats import trim_mean
 from holdfast.draw import save_figure
 from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.figures.tabular_perf import PRINTED
-from holdfast.experiments.tables import Table, select
+from holdfast.experiments.tables import Table, select, setting_column
 from holdfast.experiments.tabular_results import aggregate_lines
 from holdfast.experiments.tabular_study import ALL_LEARNERS
 from tests.experiments.smoke import check_summary, rows_of
@@ -115,6 +115,53 @@ def test_larger_scales_have_four_grids(label: str, scale: str) -> None:
     assert {job.setting["runs"] for job in jobs} == {50 if scale == "paper" else 10}
     if label != "tabular_perf":
         assert {job.setting.get("k_max") for job in jobs} == {None, 4, 8, 16}
+
+
+def paper_rows(label: str) -> Table:
+    """Rows as those of all jobs at the paper's scale, with two runs and three points each."""
+    parts = []
+    for number, job in enumerate(find_experiment(label).jobs("paper")):
+        for seed in range(2):
+            for point in range(3):
+                value = {
+                    "seed": float(seed),
+                    "episode": 3.0 * (point + 1),
+                    "greedy": number / 100.0,
+                    "return": 0.0,
+                }
+                parts.append({"k_max": None, "updates_per_step": None, **job.setting, **value})
+    return {name: setting_column([part[name] for part in parts], [1] * len(parts)) for name in parts[0]}
+
+
+@pytest.mark.parametrize(("label", "rows"), [("tabular_noboot", 3), ("tabular_multi", 6)])
+def test_a_row_of_panels_for_each_of_the_papers_k(label: str, rows: int) -> None:
+    table = paper_rows(label)
+    axes = np.reshape(find_experiment(label).draw(table).axes, (rows, 4))
+    for line, k in zip(axes, (4, 8, 16) * 2, strict=False):
+        names = [drawn.get_label() for drawn in line[-1].get_lines()]
+        own = {"tabular_noboot": [f"PerQ{k}", f"MSA{k}"], "tabular_multi": [f"PerQ{k}", f"Q x{k}"]}[label]
+        assert {"Q", *own} <= set(names)
+        assert not {f"PerQ{other}" for other in (4, 8, 16) if other != k} & set(names)
+        legend = line[-1].get_legend()
+        assert legend is not None
+        assert legend.get_title().get_text().startswith(f"K = {k}")
+    # Each job is drawn once, but for plain Q-learning, which is in every row.
+    drawn = [
+        curve.get_ydata()[0] for panel in axes.ravel() for curve in panel.get_lines() if curve.get_label() != "Q"
+    ]
+    assert sorted(drawn) == sorted(np.unique(table["greedy"][table["agent"] != "Q"]))
+
+
+@pytest.mark.parametrize("label", CURVES)
+def test_pictures_of_whatever_is_done_first(label: str, campaigns: dict[str, Table]) -> None:
+    experiment, rows = find_experiment(label), campaigns[label]
+    for agent in AGENTS[label]:
+        some = select(rows, agent=agent)
+        if agent.startswith("Q"):
+            # Settings that none of the jobs has make no column.
+            del some["k_max"]
+        assert experiment.draw(some).axes
+        assert experiment.summary(some)
 
 
 def test_more_updates_show_only_where_values_do_not_start_at_zero(campaigns: dict[str, Table]) -> None:

@@ -102,6 +102,7 @@ class LocalEngine:
             )
         assert process.stdin is not None
         assert process.stdout is not None
+        stdout = process.stdout
         self._processes.add(process)
         if self._is_stopping.is_set():
             process.terminate()
@@ -110,21 +111,27 @@ class LocalEngine:
                 request = {**task.document(), "place": str(task.place.absolute())}
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()
-            data = process.stdout.read()
+            answer: list[bytes] = []
+            reader = threading.Thread(target=lambda: answer.append(stdout.read()), daemon=True)
+            reader.start()
             code = process.wait()
-            _kill_group(process)  # what the job has started and left behind
+            # What the job has started and left behind; it may hold on to the answer's pipe.
+            _kill_group(process)
+            reader.join()
+            data = answer[0]
         finally:
             self._processes.discard(process)
             process.stdout.close()
             with suppress(BrokenPipeError):
                 process.stdin.close()
-        if code == 0:
+        if code == 0 and data:
             if task.log.stat().st_size == 0:
                 task.log.unlink()
             return data, None
         if code < 0:
             return None, f"its process was ended by signal {-code} ({signal.Signals(-code).name})"
-        return None, last_line(task.log) or f"its process ended with exit code {code}"
+        without = "" if code else " and without rows"
+        return None, last_line(task.log) or f"its process ended with exit code {code}{without}"
 
     def _stop(self) -> None:
         """Tell what is running to stop, and end what does not."""

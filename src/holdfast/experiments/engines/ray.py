@@ -152,7 +152,7 @@ def _perform_there(document: Mapping[str, Any], place: str, campaign: str) -> tu
     ):
         try:
             data = perform(document, folder)
-        except Exception:
+        except (Exception, SystemExit):
             traceback.print_exc()
             data = None
     return data, time.monotonic() - began, said.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.experiments.car_visits import COLUMNS, draw_visits, plan_visits, run_visits, visit_lines
+from holdfast.experiments.car_visits import COLUMNS, NOTES, draw_visits, plan_visits, run_visits, visit_lines
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 
@@ -31,4 +31,5 @@ EXPERIMENT = Experiment(
     run=run_visits,
     draw=draw_fixed_visits,
     summary=visit_lines,
+    notes=NOTES,
 )

@@ -5,7 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.experiments.chain_curves import COLUMNS, STUDY, minimum_lines, plan_chains, run_chain, stored_curves
+from holdfast.experiments.chain_curves import (
+    COLUMNS,
+    NOTES,
+    STUDY,
+    minimum_lines,
+    plan_chains,
+    run_chain,
+    stored_curves,
+)
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 
@@ -33,5 +41,6 @@ EXPERIMENT = Experiment(
     run=run_chain,
     draw=draw_kemeny_and_entropy,
     summary=minimum_lines,
+    notes=NOTES,
     shared=STUDY,
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.experiments.car_training import (
     COLUMNS,
+    NOTES,
     STUDY,
     draw_returns_by_panel,
     msa_dqn,
@@ -44,5 +45,6 @@ EXPERIMENT = Experiment(
     run=run_training,
     draw=draw_without_bootstrap,
     summary=return_lines,
+    notes=NOTES,
     shared=STUDY,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.experiments.car_training import (
     COLUMNS,
+    NOTES,
     STUDY,
     dqn,
     draw_returns_by_panel,
@@ -22,7 +24,7 @@ from holdfast.experiments.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT", "draw_mountain_car"]
+__all__ = ["EXPERIMENT", "UNSCALED", "draw_mountain_car"]
 
 _DRIVERS = (per_dqn(8), per_dqn(16), temporl_dqn(8), dqn())
 _PANELS = {"MountainCar": _DRIVERS}
@@ -44,5 +46,14 @@ EXPERIMENT = Experiment(
     run=run_training,
     draw=draw_mountain_car,
     summary=return_lines,
+    notes=NOTES,
     shared=STUDY,
 )
+
+UNSCALED = replace(
+    EXPERIMENT,
+    label="fig:mtcar_unscaled",
+    title=f"{EXPERIMENT.title}, observations as they are",
+    plan=partial(plan_training, drivers=_DRIVERS, runs=20, scaled=False),
+)
+"""The same with positions and velocities as they are."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.experiments.car_training import (
     COLUMNS,
+    NOTES,
     STUDY,
     dqn,
     draw_returns_by_panel,
@@ -49,5 +50,6 @@ EXPERIMENT = Experiment(
     run=run_training,
     draw=draw_against_larger_batches,
     summary=return_lines,
+    notes=NOTES,
     shared=STUDY,
 )

@@ -18,6 +18,7 @@ from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table, select, table_length
 from holdfast.experiments.tabular_curves import (
     COLUMNS,
+    NOTES,
     SIZES,
     STUDY,
     Agent,
@@ -29,7 +30,7 @@ from holdfast.experiments.tabular_curves import (
     repeated_q,
     run_curves,
 )
-from holdfast.experiments.tabular_results import Line, aggregate_lines, draw_returns_by_row, score_lines
+from holdfast.experiments.tabular_results import Line, aggregate_lines, draw_returns_by_row, has_rows, score_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +70,8 @@ def draw_returns_of_more_updates(rows: Table) -> Figure:
     ]
     drawn = {}
     for title, own in _parts(rows).items():
-        for k in (k for k in _K_VALUES if (own["k_max"] == k).any()):
+        shown = [k for k in _K_VALUES if has_rows(own, _row(k), beside=plain_q())]
+        for k in shown or _K_VALUES:
             lines = [Line(agent.name, *look) for agent, look in zip(_row(k), looks, strict=True)]
             drawn[f"K = {k}, {title}"] = (own, lines)
     return draw_returns_by_row(drawn)
@@ -98,5 +100,10 @@ EXPERIMENT = Experiment(
     run=run_curves,
     draw=draw_returns_of_more_updates,
     summary=summary,
+    notes=(
+        *NOTES,
+        "Not in the paper: as many updates as PerQ-learning really makes; and small random initial values, since "
+        "from zero ones repeating an update changes no greedy episode.",
+    ),
     shared=STUDY,
 )

@@ -9,6 +9,7 @@ from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 from holdfast.experiments.tabular_curves import (
     COLUMNS,
+    NOTES,
     SIZES,
     STUDY,
     Agent,
@@ -19,7 +20,13 @@ from holdfast.experiments.tabular_curves import (
     run_curves,
     temporl,
 )
-from holdfast.experiments.tabular_results import agent_lines, aggregate_lines, draw_returns_by_row, score_lines
+from holdfast.experiments.tabular_results import (
+    agent_lines,
+    aggregate_lines,
+    draw_returns_by_row,
+    has_rows,
+    score_lines,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,8 +51,8 @@ def draw_returns_without_bootstrap(rows: Table) -> Figure:
 
     Paper: Figure fig:tabular_noboot
     """
-    shown = [k for k in _K_VALUES if (rows["k_max"] == k).any()]
-    return draw_returns_by_row({f"K = {k}": (rows, agent_lines(_row(k))) for k in shown})
+    shown = [k for k in _K_VALUES if has_rows(rows, _row(k), beside=plain_q())]
+    return draw_returns_by_row({f"K = {k}": (rows, agent_lines(_row(k))) for k in shown or _K_VALUES})
 
 
 def summary(rows: Table) -> list[str]:
@@ -67,5 +74,6 @@ EXPERIMENT = Experiment(
     run=run_curves,
     draw=draw_returns_without_bootstrap,
     summary=summary,
+    notes=NOTES,
     shared=STUDY,
 )

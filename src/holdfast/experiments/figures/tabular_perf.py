@@ -12,6 +12,7 @@ from holdfast.experiments.tables import Table
 from holdfast.experiments.tabular_curves import (
     AS_PRINTED,
     COLUMNS,
+    NOTES,
     SIZES,
     STUDY,
     Learning,
@@ -66,6 +67,7 @@ EXPERIMENT = Experiment(
     run=run_curves,
     draw=draw_returns,
     summary=summary,
+    notes=NOTES,
     shared=STUDY,
 )
 
@@ -74,5 +76,6 @@ PRINTED = replace(
     label="fig:tabular_perf_as_printed",
     title=f"{EXPERIMENT.title}, N(0,1) and α = .01 as printed",
     plan=partial(plan, learning=AS_PRINTED),
+    notes=NOTES[:1],
 )
 """The same with the initial values and the learning rate that the paper prints."""

@@ -89,6 +89,7 @@ def _draw_means(axes: Axes, rows: Table, per_step: bool) -> None:
     from holdfast.draw.style import PALETTE
     from holdfast.runs.statistics import mean_interval
 
+    means: list[Floats] = []
     for grid, title in GRIDS.items():
         found = _times(rows, grid)
         if found is None:
@@ -98,11 +99,14 @@ def _draw_means(axes: Axes, rows: Table, per_step: bool) -> None:
         color, marker = _MARKS[grid]
         axes.plot(k_values, mean, color=PALETTE[color], marker=marker, markersize=4, label=title)
         if len(seconds) > 1:
-            # A logarithm has no place for what lies below zero.
-            low = np.maximum(low, mean / 10.0)
+            # A logarithm has no place for what lies below zero: such a band leaves the picture below.
+            low = np.maximum(low, np.finfo(float).tiny)
             axes.fill_between(k_values, low, high, color=PALETTE[color], alpha=0.18, linewidth=0.0)
+        means.append(mean)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
+    if means:
+        axes.set_ylim(np.min(means) / 2.0, np.max(means) * 2.0)
     axes.set_xticks(np.unique(rows["k_max"]), [f"{k:.0f}" for k in np.unique(rows["k_max"])])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -159,5 +163,9 @@ EXPERIMENT = Experiment(
     run=run,
     draw=draw_times,
     summary=summary,
+    notes=(
+        "Wall time of compiled code on one core, all K_max of a grid by turns. Whatever else the machine does is "
+        "in it: run it alone.",
+    ),
     alone=True,
 )
