@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -78,6 +79,22 @@ def test_another_campaign_of_the_same_figure_is_run_anew(folder: Path) -> None:
     standing = campaign(STEPS, folder / "other")
     assert (standing.done, standing.taken) == (2, 0)
     assert contents(folder / "one") == contents(folder / "other")
+
+
+def test_rows_that_were_taken_and_are_damaged_are_made_again(folder: Path) -> None:
+    campaign(STEPS, folder / "steps")
+    campaign(HIGHER, folder / "higher")
+    first = STEPS.jobs("smoke")[0]
+    path = Store(folder / "higher").path_of(first.id)
+    right = path.read_bytes()
+    path.write_bytes(right[:-1])
+    shutil.rmtree(folder / "steps")
+    standing = campaign(HIGHER, folder / "higher", resume=True)
+    assert (standing.before, standing.taken, standing.done) == (2, 0, 3)
+    assert path.read_bytes() == right
+    manifest = read_manifest(folder / "higher")
+    assert manifest is not None
+    assert "taken_from" not in manifest.jobs[first.id]
 
 
 def test_all_can_be_run_anew(folder: Path) -> None:

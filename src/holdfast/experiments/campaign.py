@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.experiments.engines.base import Ended, Engine, Started, Task
+from holdfast.experiments.engines.base import Ended, Engine, Event, Started, Task
 from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, read_manifest
 from holdfast.experiments.sharing import take_shared_rows
 from holdfast.experiments.spec import Experiment, Job, differing_names
@@ -168,48 +168,48 @@ def run_campaign(
                     standing.taken += 1
                     file.write(is_urgent=False)
             todo = [job for job in todo if job.id not in done]
-            if not todo:
-                if standing.taken:
-                    file.write()
-                standing.ended = time.monotonic()
-                return standing
-            manifest.begin_session(engine.about())
-            file.write()
-            tasks = [
-                Task(
-                    job,
-                    experiment.reference,
-                    store.runs / job.id,
-                    store.log_of(job.id),
-                    manifest.campaign,
-                    code,
-                )
-                for job in todo
-            ]
-            names = differing_names(jobs)
-            titles = {job.id: job.told(names) for job in todo}
-            try:
-                with closing(engine.run(tasks, experiment.alone)) as events:
+            if todo:
+                manifest.begin_session(engine.about())
+                names = differing_names(jobs)
+                titles = {job.id: job.told(names) for job in todo}
+                tasks = [
+                    Task(
+                        job,
+                        experiment.reference,
+                        store.runs / job.id,
+                        store.log_of(job.id),
+                        manifest.campaign,
+                        code,
+                    )
+                    for job in todo
+                ]
+                file.write()
+                with closing(engine.run(tasks, experiment.alone)) as events, _session(standing, file):
                     told(standing)
                     for event in events:
-                        if isinstance(event, Started):
-                            standing.running[titles[event.job.id]] = time.monotonic()
-                        elif isinstance(event, Ended):
-                            standing.running.pop(titles[event.job.id], None)
-                            _ended(event, store, standing, manifest)
-                            file.write(is_urgent=False)
+                        _note_event(event, titles, store, standing, file)
                         told(standing)
                         if stop:
                             standing.is_stopped = True
                             break
-            finally:
-                standing.running.clear()
-                standing.ended = time.monotonic()
-                manifest.end_session()
-                # Where the disk is full, that has been said already.
-                with suppress(OSError):
-                    file.write()
+            elif standing.taken:
+                file.write()
+            standing.ended = time.monotonic()
             return standing
+
+
+@contextmanager
+def _session(standing: Standing, file: ManifestFile) -> Iterator[None]:
+    """Whatever happens, the manifest says in the end that the session is over."""
+    try:
+        yield
+    finally:
+        standing.running.clear()
+        standing.ended = time.monotonic()
+        file.manifest.end_session()
+        # Where the disk is full, that has been said already.
+        with suppress(OSError):
+            file.write()
 
 
 def _note_found(jobs: Sequence[Job], done: Collection[str], store: Store, manifest: Manifest) -> None:
@@ -219,12 +219,20 @@ def _note_found(jobs: Sequence[Job], done: Collection[str], store: Store, manife
             manifest.note_found(job, store.path_of(job.id).read_bytes())
 
 
-def _ended(event: Ended, store: Store, standing: Standing, manifest: Manifest) -> None:
-    if event.data is not None:
-        store.write(event.job, event.data)
-        manifest.note_done(event.job, event.seconds, event.data)
-        standing.done += 1
-    else:
-        problem = event.problem or "nobody knows why"
-        manifest.note_failed(event.job, event.seconds, problem)
-        standing.failures.append(Failure(event.job, problem, store.log_of(event.job.id)))
+def _note_event(
+    event: Event, titles: Mapping[str, str], store: Store, standing: Standing, file: ManifestFile
+) -> None:
+    """Store the rows of a job that is over, and note how it stands."""
+    if isinstance(event, Started):
+        standing.running[titles[event.job.id]] = time.monotonic()
+    elif isinstance(event, Ended):
+        standing.running.pop(titles[event.job.id], None)
+        if event.data is not None:
+            store.write(event.job, event.data)
+            file.manifest.note_done(event.job, event.seconds, event.data)
+            standing.done += 1
+        else:
+            problem = event.problem or "nobody knows why"
+            file.manifest.note_failed(event.job, event.seconds, problem)
+            standing.failures.append(Failure(event.job, problem, store.log_of(event.job.id)))
+        file.write(is_urgent=False)

@@ -156,7 +156,7 @@ class ManifestFile:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._path = folder / MANIFEST
-        self._manifest = manifest
+        self.manifest = manifest
         self._not_before = 0.0
 
     def write(self, is_urgent: bool = True) -> None:
@@ -164,7 +164,7 @@ class ManifestFile:
         began = time.monotonic()
         if not is_urgent and began < self._not_before:
             return
-        replace_json(self._path, self._manifest.document())
+        replace_json(self._path, self.manifest.document())
         now = time.monotonic()
         self._not_before = now + (now - began) / _SHARE
 
