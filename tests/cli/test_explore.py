@@ -207,12 +207,45 @@ def test_a_table_that_is_too_wide_loses_a_column() -> None:
     assert all(len(line) <= 79 for line in lines)
 
 
-def test_of_numbers_that_say_nothing_none_is_the_largest() -> None:
-    empty = SkipEstimate(1, 500, -100.0, 0.0, -100.0, "all samples pay the same")
-    assert "largest B_k" not in estimates_text("run", [empty], [])
-    assert "k = 2 has the largest B_k" in estimates_text(
-        "run", [empty, SkipEstimate(2, 500, -90.0, 1.0, -101.0)], []
+def said(*estimates: SkipEstimate) -> str:
+    return " ".join(estimates_text("run", estimates, []).split())
+
+
+def test_what_the_residual_may_hide_decides_whether_an_index_ranks() -> None:
+    values = {1: -6.4, 2: -7.6, 4: -8.9, 8: -10.6, 12: -12.9}
+    rows = [SkipEstimate(k, 900, value, -6.4 - value, 1.0, value - 35.0 + 2 * k) for k, value in values.items()]
+    text = said(*rows)
+    assert "k samples value loss residual B_k" in text
+    assert "12 900 -12.9 6.5 1 -23.9" in text
+    assert "how much less that is than with k = 1." in text
+    assert (
+        "B_k ranks the policies that could be fitted from this replay (PFQI), not the skips. It decides nothing "
+        "here: the residual may hide up to 33 (value − B_k), and the values are only 6.5 apart." in text
     )
+    certain = [replace(row, index=row.value - 0.1 * row.k) for row in rows if row.value is not None]
+    assert "not the skips: of these policies that of k = 1 has the largest, -6.5." in said(*certain)
+
+
+def test_of_numbers_that_say_nothing_none_is_the_largest() -> None:
+    empty = SkipEstimate(1, 500, -100.0, None, 0.0, -100.0, "all samples pay the same")
+    two, four = SkipEstimate(2, 500, -90.0, 0.0, 1.0, -91.0), SkipEstimate(4, 500, -99.0, 9.0, 1.0, -99.5)
+    assert "B_k ranks" not in said(empty, two)
+    text = said(empty, two, four)
+    assert "of these policies that of k = 2 has the largest, -91." in text
+    assert "than with k = 2, for multiples of it." in text
+
+
+def test_a_loss_below_nothing_is_called_an_error() -> None:
+    one = SkipEstimate(1, 500, -90.0, 0.0, 1.0, -91.0)
+    assert "A loss below 0 is an error of the estimates" in said(one, replace(one, k=2, loss=-0.5))
+    assert "A loss below 0" not in said(one, replace(one, k=2, loss=0.5))
+
+
+def test_where_samples_are_few_it_is_said_what_to_do() -> None:
+    one = SkipEstimate(1, 500, -90.0, 0.0, 1.0, -91.0)
+    hint = "train with a larger --k-max, or with random options as docs/fixed_skip.md shows."
+    assert hint in said(one, SkipEstimate(8, 12, note="12 samples of holding for 8 steps are too few"))
+    assert hint not in said(one)
 
 
 def test_help_is_within_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,10 +271,13 @@ def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["explore", "--run", str(run)]) == 0
     text = capsys.readouterr().out
     assert text.startswith("pole: every action held for the same k steps, estimated from its replay")
-    assert "has the largest B_k" in text
+    assert text.splitlines()[2].split() == ["k", "samples", "value", "loss", "residual", "B_k"]
+    assert "B_k ranks the policies that could be fitted from this replay" in text
     assert all(len(line) <= 80 for line in text.splitlines())
     found = numbers(["--run", str(run), "--k-max", "1,2"], capsys)
     assert [skip["k"] for skip in found["fixed_skips"]] == [1, 2]
+    one, two = found["fixed_skips"]
+    assert (one["loss"], two["loss"]) == (0.0, one["value"] - two["value"])
     assert all(skip["tuples"] > 100 and skip["residual"] >= 0.0 for skip in found["fixed_skips"])
 
 
