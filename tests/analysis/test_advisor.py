@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from holdfast.analysis.advisor import Advice, advise_from_chain, advise_from_visits
+from holdfast.analysis.advisor import Advice, advise_from_chain, advise_from_visits, clearly_lowest
 from holdfast.analysis.cells import Cells
 from holdfast.analysis.random_options import Budget, Setting
 from holdfast.analysis.results import Visitation, VisitationStudy
@@ -185,6 +185,13 @@ def test_a_dip_of_less_than_half_a_percent_is_none() -> None:
     found = advise_from_chain(curve([40.0, 39.9, 41.0]))
     assert (found.k_max, found.basis) == (1, "none")
     assert found.sentence.startswith("k_max = 1: none of 2, 4 lowers Kemeny's constant of 30 steps")
+
+
+def test_only_what_is_advised_is_called_lowest() -> None:
+    assert clearly_lowest(curve([40.0, 38.0, 36.0, 37.0])) == 2
+    assert clearly_lowest(curve([40.0, 39.9, 41.0])) is None
+    assert clearly_lowest(curve([40.0, 38.0], errors=1.0)) is None
+    assert clearly_lowest(curve([40.0, 41.0])) is clearly_lowest(curve([40.0])) is None
 
 
 def test_a_dip_within_the_error_of_an_estimate_is_none() -> None:

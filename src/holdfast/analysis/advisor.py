@@ -26,7 +26,7 @@ from holdfast.analysis.intervals import Estimate, in_percent
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.mdp.exploration import ExplorationCurve
 
-__all__ = ["Advice", "advise_from_chain", "advise_from_visits"]
+__all__ = ["Advice", "advise_from_chain", "advise_from_visits", "clearly_lowest"]
 
 AS_GOOD = 0.95
 """Share of the largest coverage from which on a coverage counts as as good."""
@@ -79,12 +79,11 @@ def advise_from_visits(study: VisitationStudy) -> Advice:
 
 def advise_from_chain(curve: ExplorationCurve) -> Advice:
     """The longest hold at which Kemeny's constant is lowest."""
-    first, lowest = int(curve.k_max[0]), curve.best_k_max
+    first = int(curve.k_max[0])
     if len(curve.k_max) == 1:
         return _alone(first)
-    value = float(curve.kemeny[curve.best] / curve.kemeny[0])
-    error = float(curve.normalised_error[curve.best])
-    if lowest == first or value + 2.0 * error > CLEARLY_LOWER:
+    lowest = clearly_lowest(curve)
+    if lowest is None:
         longer = ", ".join(str(k) for k in curve.k_max[1:])
         said = f"none of {longer} lowers" if len(curve.k_max) > 2 else f"{longer} does not lower"
         return Advice(
@@ -93,12 +92,23 @@ def advise_from_chain(curve: ExplorationCurve) -> Advice:
             f"k_max = {first}: {said} Kemeny's constant of {curve.H} steps by half a percent or more, so "
             "that holding does not help to get about here.",
         )
+    k_max, value = int(curve.k_max[lowest]), float(curve.kemeny[lowest] / curve.kemeny[0])
     return Advice(
-        lowest,
+        k_max,
         "kemeny",
-        f"k_max = {lowest}: there Kemeny's constant of {curve.H} steps of random options, the expected time to "
+        f"k_max = {k_max}: there Kemeny's constant of {curve.H} steps of random options, the expected time to "
         f"get anywhere, is lowest, {value:.3f} of what it is with k_max = {first}.",
     )
+
+
+def clearly_lowest(curve: ExplorationCurve) -> int | None:
+    """Which K_max has the lowest constant, as an index; None if it is not half a percent below the smallest's.
+
+    Where constants are estimated, two standard errors come on top.
+    """
+    best = curve.best
+    value, error = float(curve.kemeny[best] / curve.kemeny[0]), float(curve.normalised_error[best])
+    return None if best == 0 or value + 2.0 * error > CLEARLY_LOWER else best
 
 
 def _alone(k_max: int) -> Advice:

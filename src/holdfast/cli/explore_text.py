@@ -19,8 +19,8 @@ __all__ = ["as_text", "estimates_text"]
 _COLUMNS = 79
 
 
-def as_text(found: Exploration, written: Sequence[Path]) -> str:
-    """The table, the advice, fixed skips where they are known, and what was written."""
+def as_text(found: Exploration, written: Sequence[Path], following: str | None = None) -> str:
+    """The table, the advice, fixed skips where they are known, what was written, and the command to follow."""
     parts = []
     if found.chain is not None:
         parts.append(_chain_table(found.env_name, found.chain, str(found.holes)))
@@ -32,6 +32,8 @@ def as_text(found: Exploration, written: Sequence[Path]) -> str:
         parts.append(_skips_table(found.skips, found.gamma))
     if written:
         parts.append("\n".join(f"wrote {path}" for path in written))
+    if following is not None:
+        parts.append(f"next: {following}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -70,15 +72,23 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
 
 def _what_a_skip_costs(estimates: Sequence[SkipEstimate]) -> str | None:
     """How values and losses are to be read; None where there is nothing to compare."""
-    compared = sorted(found.k for found in estimates if found.loss is not None)
-    if len(compared) < 2:
+    values = {found.k: found.value for found in estimates if found.loss is not None and found.value is not None}
+    if len(values) < 2:
         return None
-    multiples = "" if compared[0] == 1 else ", for multiples of it"
-    below = any(found.loss is not None and found.loss < 0.0 for found in estimates)
+    smallest = min(values)
+    multiples = "" if smallest == 1 else ", for multiples of it"
+    sentence = (
+        "Value and loss estimate what a fixed skip of k steps costs: the best policy's value at the start, and "
+        f"how much less that is than with k = {smallest}{multiples}."
+    )
+    above, k, multiple = max(
+        (values[other] - values[k], k, other) for k in values for other in values if other % k == 0
+    )
+    if above <= 1e-9 * max(map(abs, values.values())):
+        return sentence
     return (
-        "Value and loss say what a fixed skip of k steps costs: the best policy's value at the start, and how "
-        f"much less that is than with k = {compared[0]}{multiples}."
-        + (" A loss below 0 is an error of the estimates: no multiple of a skip is better." if below else "")
+        f"{sentence} No multiple of a skip is better than the skip, but k = {multiple} came out {above:.3g} above "
+        f"k = {k}: differences of that size mean nothing here."
     )
 
 
@@ -105,7 +115,9 @@ def _ranking(estimates: Sequence[SkipEstimate]) -> str | None:
 
 
 def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
-    how = "" if curve.is_exact else ", estimated"
+    from holdfast.analysis.advisor import clearly_lowest
+
+    how, lowest = "" if curve.is_exact else ", estimated", clearly_lowest(curve)
     normalised, errors = curve.normalised_kemeny, curve.normalised_error
     rows = []
     for index, k in enumerate(curve.k_max):
@@ -116,7 +128,7 @@ def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
                 f"{curve.kemeny[index]:.5g}",
                 f"{normalised[index]:.3f}{plus_minus}",
                 f"{curve.row_entropy[index]:.3f}",
-                "← lowest" if index == curve.best else "",
+                "← lowest" if index == lowest else "",
             )
         )
     heading = f"{name}: {curve.H} steps of random options as one step of a chain{how}; holes: {holes}"
