@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from holdfast.analysis.advisor import Advice, advise_from_chain, advise_from_visits
+from holdfast.analysis.advisor import Advice, advise_from_chain, advise_from_visits, clearly_lowest
 from holdfast.analysis.cells import Cells
 from holdfast.analysis.random_options import Budget, Setting
 from holdfast.analysis.results import Visitation, VisitationStudy
@@ -25,6 +27,7 @@ def result(
     upper: float = 0.0,
     visited: int = 10,
     mode: str = "dynamic",
+    cut_off: int = 0,
 ) -> Visitation:
     nothing = np.zeros(0)
     return Visitation(
@@ -33,6 +36,7 @@ def result(
         episodes=100,
         steps=1000,
         decisions=500,
+        cut_off=cut_off,
         returns=nothing,
         lengths=nothing.astype(np.int64),
         mean_return=around(mean, 1.0),
@@ -47,7 +51,7 @@ def result(
     )
 
 
-def advice(*results: Visitation) -> Advice:
+def advice(*results: Visitation, kind: str = "states") -> Advice:
     study = VisitationStudy(
         env_name="somewhere",
         seed=0,
@@ -56,7 +60,7 @@ def advice(*results: Visitation) -> Advice:
         reference=Setting(results[0].k_max, results[0].mode),
         usual_reward=None,
         results=results,
-        cells=Cells("states", (), (), (), np.zeros((len(results), 1), dtype=np.int64)),
+        cells=Cells(kind, (), (), (), np.zeros((len(results), 1), dtype=np.int64)),
         grid=None,
         goal=None,
         notes=(),
@@ -89,12 +93,49 @@ def test_where_the_return_does_not_tell_coverage_does_if_it_harms_nobody() -> No
     # 39 is at least 95 % of 40; at 16 the better episodes are worse, at 32 the average.
     assert (found.k_max, found.basis) == (4, "coverage")
     assert "visit 39 places, held for one step 10" in found.sentence
+    assert found.sentence.endswith("their returns are not clearly worse: a hint to try, not a finding.")
 
 
-def test_an_unknown_end_of_an_interval_counts_as_no_harm() -> None:
-    unknown = result(4, visited=40)
-    object.__setattr__(unknown, "upper_return", Estimate(-5.0, np.nan, np.nan))
-    assert advice(result(1), unknown).k_max == 4
+def test_what_is_advised_is_itself_clearly_better_than_the_smallest() -> None:
+    # 4 overlaps the best, 8, and the smallest too.
+    four = replace(result(4), success=Estimate(0.2, 0.02, 0.4))
+    assert advice(result(1, 0.0), four, result(8, 0.4)).k_max == 8
+    wide = replace(result(4), mean_return=Estimate(3.0, 0.5, 5.5))
+    assert advice(result(1), wide, result(8, mean=6.0)).k_max == 8
+    assert advice(result(1), replace(wide, mean_return=Estimate(3.0, 1.1, 5.5)), result(8, mean=6.0)).k_max == 4
+
+
+def test_too_few_episodes_to_see_harm_give_no_advice_by_coverage() -> None:
+    unknown = replace(result(4, visited=40), upper_return=Estimate(-5.0, np.nan, np.nan))
+    found = advice(result(1), unknown)
+    assert (found.k_max, found.basis) == (1, "none")
+    assert found.sentence.endswith(
+        "places do not tell, for there are too few episodes to see whether longer holds do harm; give a larger "
+        "--budget."
+    )
+
+
+def test_episodes_that_were_cut_off_give_no_advice_by_coverage() -> None:
+    found = advice(result(1), result(4, visited=40, cut_off=1))
+    assert (found.k_max, found.basis) == (1, "none")
+    assert found.sentence.endswith("places do not tell, for episodes that did not end were cut off.")
+    assert advice(result(1, 0.0), result(4, 0.5, cut_off=1)).k_max == 4
+
+
+def test_where_nearly_every_observation_is_new_there_are_no_places_to_compare() -> None:
+    # 1,100 observations of each: 1,000 steps and the first ones of 100 episodes.
+    new = result(1, visited=991), result(4, visited=1100)
+    found = advice(*new, kind="observations")
+    assert (found.k_max, found.basis) == (1, "none")
+    assert found.sentence.endswith("nearly every observation is new, so that places cannot be compared here.")
+    assert "does not call for holding" not in found.sentence
+    assert advice(result(1, visited=990), new[1], kind="observations").basis == "coverage"
+    assert advice(*new).basis == "coverage"
+
+
+def test_harm_is_told_where_places_do_not_tell() -> None:
+    found = advice(result(1, mean=20.0), result(8, mean=10.0, cut_off=3))
+    assert "they return 10 (9 to 11) instead of 20 (19 to 21); places do not tell" in found.sentence
 
 
 def test_where_holding_only_harms_nothing_speaks_for_it() -> None:
@@ -144,6 +185,13 @@ def test_a_dip_of_less_than_half_a_percent_is_none() -> None:
     found = advise_from_chain(curve([40.0, 39.9, 41.0]))
     assert (found.k_max, found.basis) == (1, "none")
     assert found.sentence.startswith("k_max = 1: none of 2, 4 lowers Kemeny's constant of 30 steps")
+
+
+def test_only_what_is_advised_is_called_lowest() -> None:
+    assert clearly_lowest(curve([40.0, 38.0, 36.0, 37.0])) == 2
+    assert clearly_lowest(curve([40.0, 39.9, 41.0])) is None
+    assert clearly_lowest(curve([40.0, 38.0], errors=1.0)) is None
+    assert clearly_lowest(curve([40.0, 41.0])) is clearly_lowest(curve([40.0])) is None
 
 
 def test_a_dip_within_the_error_of_an_estimate_is_none() -> None:

@@ -121,6 +121,23 @@ def test_observations_of_other_kinds_are_told_apart(space: spaces.Space[Any], se
     assert (cells.kind, cells.counts.tolist()) == ("observations", [[2, 1], [0, 1]])
 
 
+def test_dictionaries_of_numbers_have_a_plane() -> None:
+    space = spaces.Dict(
+        {"position": spaces.Box(0, 9, (2,)), "fuel": spaces.Box(0, 9, ()), "gear": spaces.Discrete(2)}
+    )
+    visits = visits_in(Showing(space), 2, None, keep=True)
+
+    def seen(x: float, y: float, fuel: float) -> Any:
+        return visits.encode({"position": np.array([x, y]), "fuel": np.array(fuel), "gear": 1})
+
+    visits.add(0, np.array([seen(1, y, fuel) for y, fuel in ((0, 0), (2, 3), (4, 6))]))
+    visits.add(1, np.array([seen(1, 0, 0)] * 3))
+    cells = visits.cells(None)
+    # Sorted by key, as Gymnasium does it: fuel, gear=0, gear=1, position[0], position[1].
+    assert (cells.kind, cells.axes, cells.names) == ("plane", (0, 4), ("fuel", "position[1]"))
+    assert [int((counts > 0).sum()) for counts in cells.counts] == [3, 1]
+
+
 def test_long_vectors_have_a_plane_where_it_is_asked_for() -> None:
     visits = visits_in(vector(40), 1, (39, 2), keep=True)
     visits.add(0, np.arange(80.0).reshape(2, 40))

@@ -24,7 +24,7 @@ def test_all_episodes_are_those_of_the_environment(name: str, budget: Budget) ->
     for setting in (Setting(6, "dynamic"), Setting(3, "fixed"), Setting(1, "dynamic")):
         slow = list(PythonRoller([env], int, 3).roll(setting, budget))
         quick = list(compiled.roll(setting, budget))
-        for record in ("observations", "rewards", "lengths", "decisions", "terminated"):
+        for record in ("observations", "rewards", "lengths", "decisions", "terminated", "cut_off"):
             together = (np.concatenate([getattr(part, record) for part in parts]) for parts in (quick, slow))
             assert np.array_equal(*together)
 
@@ -39,6 +39,32 @@ def test_a_time_limit_is_obeyed(limit: int) -> None:
     quick = np.concatenate([part.lengths for part in compiled.roll(setting, budget)])
     assert quick.tolist() == slow
     assert quick.max() <= limit
+
+
+FAR = "S" + 3000 * "." + "G"
+"""Single steps do not get there in 10,000 steps: their standard deviation is 71 cells."""
+
+
+@pytest.mark.parametrize(
+    ("env", "kept", "is_cut_off"),
+    [
+        (lambda: GridWorld(FAR, step_limit=None), int, True),
+        (lambda: wrappers.TimeLimit(GridWorld(FAR, step_limit=None), 10_000), int, False),
+        (lambda: wrappers.TimeLimit(GridWorld(FAR, step_limit=None), 10_001), int, True),
+        (lambda: gymnasium.make("MountainCar-v0").unwrapped, np.array, True),
+    ],
+)
+def test_what_does_not_end_is_cut_off_alike(env: Any, kept: Any, is_cut_off: bool) -> None:
+    place = env()
+    compiled = find_compiled(place, seed=0)
+    assert compiled is not None
+    budget, setting = Budget(500, "steps"), Setting(1, "dynamic")
+    (slow,) = PythonRoller([place], kept, 0).roll(setting, budget)
+    (quick,) = compiled.roll(setting, budget)
+    assert slow.lengths.tolist() == [10_000]
+    assert slow.cut_off.tolist() == [is_cut_off]
+    for record in ("observations", "rewards", "lengths", "decisions", "terminated", "cut_off"):
+        assert np.array_equal(getattr(quick, record), getattr(slow, record))
 
 
 @pytest.mark.parametrize(

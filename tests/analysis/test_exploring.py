@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 
 from holdfast.analysis.exploring import explore
-from holdfast.envs import exploration_kernel, make_env
+from holdfast.envs import GridWorld, exploration_kernel, make_env
 from holdfast.mdp import TabularMDP, persistent_mdp, q_star
 from holdfast.mdp.exploration import exploration_curves
 
@@ -98,12 +99,13 @@ def test_a_chain_that_was_asked_for_needs_a_table() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"study": "both"}, "study must be one of 'auto', 'chain', 'visits'"),
-        ({"horizon": 0}, "horizon must be a whole number of at least 1"),
-        ({"holes": "pits"}, "holes must be one of 'wall', 'restart', 'free'"),
-        ({"steps": 0}, "budget must be a whole number of at least 1"),
-        ({"gamma": 1.5}, "gamma must be"),
-        ({"seed": -1}, "seed must be"),
+        ({"study": "both"}, "^--study must be one of 'auto', 'chain', 'visits'"),
+        ({"horizon": 0}, "^--horizon must be a whole number of at least 1"),
+        ({"holes": "pits"}, "^--holes must be one of 'wall', 'restart', 'free'"),
+        ({"steps": 0}, "^--budget must be a whole number of at least 1"),
+        ({"steps": 10**9 + 1}, "^--budget must be at most 1,000,000,000, not 1,000,000,001$"),
+        ({"gamma": 1.5}, "^--gamma must be"),
+        ({"seed": -1}, "^--seed must be"),
     ],
 )
 def test_what_arguments_must_be(arguments: dict[str, object], message: str) -> None:
@@ -111,9 +113,75 @@ def test_what_arguments_must_be(arguments: dict[str, object], message: str) -> N
         explore(make_env("cliff"), "cliff", [1, 2], **arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("study", ["auto", "chain"])
+@pytest.mark.parametrize("given", [{"steps": 100}, {"fixed": True}, {"axes": (0, 1)}], ids=str)
+def test_what_is_about_episodes_is_refused_where_the_chain_is_looked_at(study: str, given: dict[str, Any]) -> None:
+    option = {"steps": "--budget"}.get(*given, f"--{next(iter(given))}")
+    with pytest.raises(ValueError, match=f"^{option} is about played episodes: give --study visits with it$"):
+        explore(make_env("cliff"), "cliff", [1, 2], study=study, **given)
+
+
+class Unplayable(gymnasium.Env):  # type: ignore[type-arg]
+    """Whoever plays it fails."""
+
+    observation_space = gymnasium.spaces.Box(0.0, 1.0, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"horizon": 30}, "^--horizon is about the chain, and there is no transition table here$"),
+        ({"holes": "wall"}, "^--holes is about the chain, and there is no transition table here$"),
+        ({"gamma": 0.99}, "^--gamma is about exact frame skips, and there is no transition table here$"),
+        (
+            {"horizon": 30, "study": "visits"},
+            "^--horizon is about the chain, and with --study visits episodes are",
+        ),
+        ({"study": "chain"}, "^--study must be visits or auto without a transition table: "),
+    ],
+)
+def test_what_has_no_effect_is_refused_before_anything_is_played(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        explore(Unplayable(), "nowhere", [1, 2], **given)
+
+
+def test_the_discount_is_about_the_skips_of_a_table_that_is_played() -> None:
+    found = explore(make_env("cliff"), "cliff", [1, 2], study="visits", steps=200, gamma=0.5)
+    assert found.gamma == 0.5
+    assert found.skips is not None
+    with pytest.raises(ValueError, match=r"^--holes is about the chain"):
+        explore(make_env("cliff"), "cliff", [1, 2], study="visits", holes="wall")
+
+
+def test_what_is_about_the_chain_is_refused_where_there_is_none() -> None:
+    with pytest.raises(ValueError, match=r"^--holes must be 'restart'"):
+        explore(gymnasium.make("FrozenLake-v1"), "FrozenLake-v1", [1, 2], holes="wall")
+    with pytest.raises(ValueError, match="closed class"):
+        explore(Trapped(), "trapped", [1, 2], horizon=3)
+    many = GridWorld("S" + 20_000 * "." + "G", step_limit=20)
+    with pytest.raises(
+        ValueError, match=r"^--horizon is about the chain, and 20002 states are many for a chain: give"
+    ):
+        explore(many, "far", [1], horizon=3)
+    notes = explore(many, "far", [1], steps=20).notes
+    assert (
+        notes[0] == "Episodes were played, for 20002 states are many for a chain: --study chain estimates it all "
+        "the same."
+    )
+
+
+@pytest.mark.parametrize(("name", "kind"), [("Pendulum-v1", "continuous"), ("CartPole-v1", None)])
+def test_actions_that_no_agent_learns_are_said_to_be_so(name: str, kind: str | None) -> None:
+    notes = explore(gymnasium.make(name), name, [1, 2], steps=200).notes
+    said = [note for note in notes if note.startswith("Agents of holdfast learn discrete actions")]
+    about = f"and these are {kind}: the advice is about exploration alone."
+    assert [note.partition(", ")[2] for note in said] == ([] if kind is None else [about])
+
+
 def test_the_document_is_plain() -> None:
     for env, name in ((make_env("bridge"), "bridge"), (gymnasium.make("MountainCar-v0"), "MountainCar-v0")):
-        found = explore(env, name, [1, 2], steps=400)
+        found = explore(env, name, [1, 2])
         document = json.loads(json.dumps(found.document(), allow_nan=False))
         assert document["environment"] == name
         assert document["advice"]["k_max"] in (1, 2)

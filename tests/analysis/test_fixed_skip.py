@@ -158,6 +158,17 @@ class TestEstimate:
             assert row.residual < 0.02
             assert row.index == pytest.approx(row.value, abs=0.05)
 
+    def test_losses_are_against_the_smallest_skip_that_has_a_value(self):
+        ring = random_ring(grid(), 5_000, 4)
+        four, one, two = estimate_skips(ring, (4, 1, 2))
+        assert one.loss == 0.0
+        assert (two.loss, four.loss) == (one.value - two.value, one.value - four.value)
+        # Three is no multiple of two: either may be the better one. Of seven there are no samples.
+        three, two, four, seven = estimate_skips(ring, (3, 2, 4, 7))
+        assert (three.loss, two.loss, four.loss) == (None, 0.0, two.value - four.value)
+        assert three.value is not None
+        assert seven.loss is None
+
     def test_the_same_seed_the_same_rows(self):
         ring = random_ring(grid(slip=0.2), 2_000, 4)
         one, two, other = (estimate_skips(ring, [2], seed=seed) for seed in (3, 3, 4))
@@ -171,6 +182,7 @@ class TestEstimate:
             "k": 4,
             "tuples": 0,
             "value": None,
+            "loss": None,
             "residual": None,
             "index": None,
             "note": "0 samples of holding for 4 steps are too few, 100 are needed",
@@ -189,6 +201,7 @@ class TestEstimate:
         mdp = TabularMDP(np.eye(2)[[[0, 1], [0, 1]]], -np.ones((2, 2)), 0.9, 0)
         for row in estimate_skips(random_ring(mdp, 2_000, 3), (1, 2)):
             assert row.value == pytest.approx(-10.0, abs=0.01)
+            assert row.loss is None
             assert (
                 row.note == "all samples pay the same and none ends the episode: they say nothing about this skip"
             )

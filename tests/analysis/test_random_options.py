@@ -141,6 +141,21 @@ def test_a_truncated_episode_has_not_terminated() -> None:
     assert [bool(record.terminated[0]) for record in played] == [False] * 3
 
 
+def test_an_episode_that_does_not_end_is_cut_off_with_the_budget() -> None:
+    endless = Diary(longest=10**9)
+    (played,) = rolled([endless], Setting(2, "dynamic"), Budget(12_345, "steps"))
+    assert played.lengths.tolist() == [12_345]
+    assert (played.cut_off.tolist(), played.terminated.tolist()) == ([True], [False])
+    (ended,) = rolled([Diary(truncates=True)], Setting(2, "dynamic"), Budget(1, "episodes"))
+    assert ended.cut_off.tolist() == [False]
+
+
+def test_the_longest_episode_by_hand() -> None:
+    lengths = {amount: Budget(amount, "steps").longest_episode for amount in (1, 10_000, 50_000, 10**6)}
+    assert lengths == {1: 10_000, 10_000: 10_000, 50_000: 50_000, 10**6: 100_000}
+    assert Budget(1, "episodes").longest_episode == 100_000
+
+
 def test_budgets_by_hand() -> None:
     steps, episodes = Budget(100, "steps"), Budget(10, "episodes")
     assert (steps.is_spent(1, 99), steps.is_spent(1, 100)) == (False, True)
@@ -157,6 +172,7 @@ def test_records_of_several_episodes_by_hand() -> None:
         np.array([3, 1]),
         np.array([2, 1]),
         np.array([True, False]),
+        np.array([False, False]),
     )
     assert record.returns.tolist() == [8.0, -1.0]
     assert record.best_rewards.tolist() == [5.0, -1.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -48,7 +49,18 @@ def test_the_replay_of_every_agent_with_a_network_is_read(tmp_path, algo, priori
     changes = {"k_max": None if algo == "dqn" else 3, "set": {**NETWORK["set"], "prioritized": prioritized}}
     trained(NETWORK, tmp_path / "run", algo=algo, **changes)
     assert read_replay(tmp_path / "run").n_added == NETWORK["steps"]
-    assert [row.k for row in estimate_run_skips(tmp_path / "run")] == ([1] if algo == "dqn" else [1, 2, 3])
+    skips = [1] if algo == "dqn" else None
+    assert [row.k for row in estimate_run_skips(tmp_path / "run", skips)] == (skips or [1, 2, 3])
+
+
+@pytest.mark.parametrize("skips", [None, [1, 2], [4]])
+def test_a_run_that_held_nothing_says_nothing_about_holding(tmp_path, skips):
+    trained(NETWORK, tmp_path / "run", k_max=1)
+    with pytest.raises(
+        ValueError, match=r"^this run never held an action longer than one step; train with a larger"
+    ):
+        estimate_run_skips(tmp_path / "run", skips)
+    assert [row.k for row in estimate_run_skips(tmp_path / "run", [1])] == [1]
 
 
 def test_few_samples_are_said_to_be_few(run):
@@ -66,7 +78,8 @@ def test_a_run_of_the_command_line_from_end_to_end(tmp_path, capsys):
     rows = estimate_run_skips(path, seed=1)
     assert [row.k for row in rows] == [1, 2, 3, 4]
     assert all(one.tuples > other.tuples > 100 for one, other in pairwise(rows))
-    assert estimate_run_skips(path, [3], seed=1) == [rows[2]]
+    assert estimate_run_skips(path, [3], seed=1) == [replace(rows[2], loss=0.0)]
+    assert [row.loss for row in rows] == [rows[0].value - row.value for row in rows]
     for row in rows:
         # A step pays 1, and random options drop the pole after some twenty of them.
         assert 15.0 < row.value <= 100.0
@@ -82,7 +95,7 @@ def test_runs_without_a_replay_say_so_in_a_sentence(tmp_path, run):
     trained(NETWORK, tmp_path / "bare", checkpoint_every=0.0)
     with pytest.raises(ValueError, match=r"keeps no replay: it was trained with --checkpoint-every 0$"):
         read_replay(tmp_path / "bare")
-    with pytest.raises(ValueError, match=r"RUN must be the folder of a run of holdfast train, and .* is none$"):
+    with pytest.raises(ValueError, match=r"^--run must be the folder of a run of holdfast train, and .* is none$"):
         read_replay(tmp_path)
     copy = tmp_path / "copy"
     shutil.copytree(run, copy, symlinks=True)

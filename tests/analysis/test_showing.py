@@ -17,7 +17,7 @@ def test_mountain_car_has_a_row_per_mode_with_the_flag() -> None:
     assert figure.get_suptitle() == "MountainCar-v0"
     panels = [axes for axes in figure.axes if axes.get_title()]
     assert [axes.get_title().split("\n")[0] for axes in panels] == [
-        f"K = {k_max}, {mode}" for mode in ("dynamic", "fixed") for k_max in (1, 8, 32)
+        f"k {sign} {k_max}" for sign in ("≤", "=") for k_max in (1, 8, 32)
     ]
     for axes, result in zip(panels, study.results, strict=True):
         shown = axes.collections[0].get_array()
@@ -33,7 +33,7 @@ def test_a_mode_that_does_not_fill_its_last_row_leaves_it_empty() -> None:
     assert figure is not None
     assert figure.get_suptitle() == "A title"
     titles = [axes.get_title().split("\n")[0] for axes in figure.axes[:12]]
-    one, other = ([f"K = {k_max}, {mode}" for k_max in range(1, 6)] for mode in ("dynamic", "fixed"))
+    one, other = ([f"k {sign} {k_max}" for k_max in range(1, 6)] for sign in ("≤", "="))
     assert titles == [*one, "", *other, ""]
 
 
@@ -41,7 +41,7 @@ def test_without_success_the_coverage_is_told() -> None:
     study = study_visitation("CartPole-v1", [4], episodes=3)
     figure = draw_visitation(study)
     assert figure is not None
-    assert figure.axes[0].get_title() == "K = 4, dynamic\n100 % covered"
+    assert figure.axes[0].get_title() == "K = 4\n100 % covered"
     assert figure.get_supxlabel() == study.cells.names[0]
 
 

@@ -18,7 +18,7 @@ from holdfast.envs import EnvironmentFailedError, FrozenLake16, GridWorld, make_
 from tests.analysis.diaries import Diary
 
 ARRAYS = ("returns", "lengths", "counts")
-NUMBERS = ("k_max", "mode", "episodes", "steps", "decisions", "visited", "coverage")
+NUMBERS = ("k_max", "mode", "episodes", "steps", "decisions", "cut_off", "visited", "coverage")
 ESTIMATES = ("mean_return", "upper_return", "beats_typical", "terminated", "success", "steps_to_success")
 
 
@@ -128,6 +128,16 @@ def test_too_few_episodes_are_said_to_be_so() -> None:
     assert study_visitation("cliff", [1], episodes=1).notes[-1].startswith("With 1 episode of a k_max")
 
 
+def test_episodes_that_were_cut_off_are_counted_and_a_time_limit_is_asked_for() -> None:
+    study = study_visitation(Diary(longest=10**9), [1, 2], steps=15_000)
+    assert [(result.episodes, result.cut_off) for result in study.results] == [(1, 1), (1, 1)]
+    assert study.notes[-1] == (
+        "2 of 2 episodes did not end and were cut off after 15,000 steps: the environment wants a time limit "
+        "(max_episode_steps where it is registered, or gymnasium's TimeLimit)."
+    )
+    assert not any("a larger budget tells more" in note for note in study.notes)
+
+
 def test_dense_rewards_have_no_usual_one_and_actions_may_be_continuous() -> None:
     study = study_visitation("Pendulum-v1", [1, 4], episodes=3)
     assert study.usual_reward is None
@@ -159,6 +169,22 @@ def test_pictures_have_no_heat_map_but_a_coverage() -> None:
     assert "There is no heat map" in study.notes[0]
     longest = [int(result.lengths.max()) for result in study.results]
     assert [result.visited for result in study.results] == [length + 1 for length in longest]
+
+
+def test_dictionaries_of_numbers_have_a_heat_map() -> None:
+    class Told(Diary):
+        observation_space = spaces.Dict(  # type: ignore[assignment]
+            steps=spaces.Box(0.0, np.inf, ()), end=spaces.Box(0.0, np.inf, (1,))
+        )
+
+        def _seen(self) -> Any:
+            return {"steps": np.array(self._steps), "end": np.array([self._end])}
+
+    study = study_visitation(Told(), [1, 2], episodes=40, axes="steps, end[0]")
+    assert (study.cells.kind, study.cells.names) == ("plane", ("steps", "end[0]"))
+    assert not any("heat map" in note for note in study.notes)
+    vectors = study_visitation(Diary(), [1, 2], episodes=40, axes=(1, 0))
+    assert np.array_equal(study.cells.counts, vectors.cells.counts)
 
 
 def test_lakes_take_turns_and_have_no_common_map() -> None:

@@ -68,12 +68,20 @@ def test_a_grid_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert lowest.split()[2] == "0.930"
     assert "k_max = 4: there Kemeny's constant of 30 steps" in text
     assert "If every action had to be held for the same k steps" in text
-    assert lines[-2:] == ["wrote out/explore.json", "wrote out/explore.png"]
+    assert lines[-4:-2] == ["wrote out/explore.json", "wrote out/explore.png"]
+    assert lines[-2:] == ["", "next: holdfast train zigzag --k-max 4"]
     assert all(len(line) <= 80 for line in lines)
     assert (tmp_path / "out" / "explore.png").read_bytes().startswith(b"\x89PNG")
     written = json.loads((tmp_path / "out" / "explore.json").read_text(encoding="utf-8"))
     assert written["advice"]["k_max"] == 4
     assert [skip["k"] for skip in written["fixed_skips"]["results"]] == [1, 4, 16]
+
+
+def test_a_dip_that_is_not_advised_is_not_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "bridge", "--holes", "restart", "--k-max", "1,2", "-o", "out"]) == 0
+    text = capsys.readouterr().out
+    assert "2 does not lower Kemeny's constant" in text
+    assert "lowest" not in text
 
 
 def test_episodes_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,6 +122,10 @@ def test_an_environment_of_ones_own_with_continuous_actions(
     assert found["visits"]["results"][1]["success"]["value"] > found["visits"]["results"][0]["success"]["value"]
     assert found["advice"]["k_max"] == 16
     assert found["advice"]["basis"] == "success"
+    assert found["notes"][-1].endswith("these are continuous: the advice is about exploration alone.")
+    assert main(["explore", "own_far_place:make", "--k-max", "1,16", "--budget", "800", "-o", "out"]) == 0
+    # There is no agent that could be trained.
+    assert "next:" not in capsys.readouterr().out
 
 
 AWKWARD = """
@@ -207,12 +219,50 @@ def test_a_table_that_is_too_wide_loses_a_column() -> None:
     assert all(len(line) <= 79 for line in lines)
 
 
-def test_of_numbers_that_say_nothing_none_is_the_largest() -> None:
-    empty = SkipEstimate(1, 500, -100.0, 0.0, -100.0, "all samples pay the same")
-    assert "largest B_k" not in estimates_text("run", [empty], [])
-    assert "k = 2 has the largest B_k" in estimates_text(
-        "run", [empty, SkipEstimate(2, 500, -90.0, 1.0, -101.0)], []
+def said(*estimates: SkipEstimate) -> str:
+    return " ".join(estimates_text("run", estimates, []).split())
+
+
+def test_what_the_residual_may_hide_decides_whether_an_index_ranks() -> None:
+    values = {1: -6.4, 2: -7.6, 4: -8.9, 8: -10.6, 12: -12.9}
+    rows = [SkipEstimate(k, 900, value, -6.4 - value, 1.0, value - 35.0 + 2 * k) for k, value in values.items()]
+    text = said(*rows)
+    assert "k samples value loss residual B_k" in text
+    assert "12 900 -12.9 6.5 1 -23.9" in text
+    assert "how much less that is than with k = 1." in text
+    assert (
+        "B_k ranks the policies that could be fitted from this replay (PFQI), not the skips. It decides nothing "
+        "here: the residual may hide up to 33 (value − B_k), and the values are only 6.5 apart." in text
     )
+    certain = [replace(row, index=row.value - 0.1 * row.k) for row in rows if row.value is not None]
+    assert "not the skips: of these policies that of k = 1 has the largest, -6.5." in said(*certain)
+
+
+def test_of_numbers_that_say_nothing_none_is_the_largest() -> None:
+    empty = SkipEstimate(1, 500, -100.0, None, 0.0, -100.0, "all samples pay the same")
+    two, four = SkipEstimate(2, 500, -90.0, 0.0, 1.0, -91.0), SkipEstimate(4, 500, -99.0, 9.0, 1.0, -99.5)
+    assert "B_k ranks" not in said(empty, two)
+    text = said(empty, two, four)
+    assert "of these policies that of k = 2 has the largest, -91." in text
+    assert "than with k = 2, for multiples of it." in text
+
+
+def test_a_multiple_that_came_out_better_tells_how_far_estimates_are_off() -> None:
+    one, two, three, four = (
+        SkipEstimate(k, 500, value, -63.0 - value, 1.0, value)
+        for k, value in ((1, -63.0), (2, -100.0), (3, -99.0), (4, -72.7))
+    )
+    off = "k = 4 came out 27.3 above k = 2: differences of that size mean nothing here."
+    assert off in said(one, two, three, four)
+    assert "came out" not in said(one, two, three)
+    assert "k = 2 came out 0.5 above k = 1" in said(one, replace(two, value=-62.5, loss=-0.5))
+
+
+def test_where_samples_are_few_it_is_said_what_to_do() -> None:
+    one = SkipEstimate(1, 500, -90.0, 0.0, 1.0, -91.0)
+    hint = "train with a larger --k-max, or with random options as docs/fixed_skip.md shows."
+    assert hint in said(one, SkipEstimate(8, 12, note="12 samples of holding for 8 steps are too few"))
+    assert hint not in said(one)
 
 
 def test_help_is_within_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,10 +288,13 @@ def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["explore", "--run", str(run)]) == 0
     text = capsys.readouterr().out
     assert text.startswith("pole: every action held for the same k steps, estimated from its replay")
-    assert "has the largest B_k" in text
+    assert text.splitlines()[2].split() == ["k", "samples", "value", "loss", "residual", "B_k"]
+    assert "B_k ranks the policies that could be fitted from this replay" in text
     assert all(len(line) <= 80 for line in text.splitlines())
     found = numbers(["--run", str(run), "--k-max", "1,2"], capsys)
     assert [skip["k"] for skip in found["fixed_skips"]] == [1, 2]
+    one, two = found["fixed_skips"]
+    assert (one["loss"], two["loss"]) == (0.0, one["value"] - two["value"])
     assert all(skip["tuples"] > 100 and skip["residual"] >= 0.0 for skip in found["fixed_skips"])
 
 
@@ -252,21 +305,38 @@ def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["cliff", "--run", "there"], "ENV or --run must be given, and not both"),
         (
             ["cliff", "--k-max", "1,two"],
-            "--k-max must be whole numbers of at least 1 with commas between, not '1,two'",
+            "--k-max must be whole numbers from 1 to 999,999 with commas between, not '1,two'",
         ),
-        (["cliff", "--k-max", "0"], "--k-max must be whole numbers of at least 1 with commas between, not '0'"),
-        (["cliff", "--k-max", ""], "--k-max must be whole numbers of at least 1 with commas between, not ''"),
+        (
+            ["cliff", "--k-max", "0"],
+            "--k-max must be whole numbers from 1 to 999,999 with commas between, not '0'",
+        ),
+        (["cliff", "--k-max", ""], "--k-max must be whole numbers from 1 to 999,999 with commas between, not ''"),
         (["cliff", "--horizon", "0"], ": --horizon must be a whole number of at least 1, not 0"),
+        (["cliff", "--k-max", "1000000"], "from 1 to 999,999 with commas between, not '1000000'"),
+        (["cliff", "--budget", "1e12"], ": --budget must be at most 1,000,000,000, not 1,000,000,000,000"),
+        (["cliff", "--budget", "9"], ": --budget is about played episodes: give --study visits with it"),
+        (["cliff", "--axes", "0,1"], ": --axes is about played episodes: give --study visits with it"),
+        (["cliff", "--fixed"], ": --fixed is about played episodes: give --study visits with it"),
+        (
+            ["CartPole-v1", "--horizon", "30"],
+            ": --horizon is about the chain, and there is no transition table here",
+        ),
+        (
+            ["CartPole-v1", "--gamma", "0.9"],
+            ": --gamma is about exact frame skips, and there is no transition table",
+        ),
         (["cliff", "--budget", "0"], ": --budget must be a whole number of at least 1, not 0"),
         (["cliff", "--gamma", "1.5"], ": --gamma must be a number in [0, 1], not 1.5"),
         (["cliff", "--seed", "-1"], ": --seed must be a whole number of at least 0, not -1"),
         (["--run", "there", "--gamma", "0.9"], ": --gamma must not be given with --run"),
         (["--run", "there", "--study", "visits"], ": --study must not be given with --run"),
         (["CartPole-v1", "--study", "chain"], "transition table"),
-        (["FrozenLake-v1", "--holes", "wall", "--study", "chain"], "holes must be 'restart'"),
+        (["CartPole-v1", "--study", "chain"], ": --study must be visits or auto without a transition table: "),
+        (["FrozenLake-v1", "--holes", "wall", "--study", "chain"], ": --holes must be 'restart'"),
         (["no_such_module:make"], "importing no_such_module raised ModuleNotFoundError"),
         (["CliffHanger-v0"], "CliffHanger"),
-        (["--run", "nowhere"], "nowhere"),
+        (["--run", "nowhere"], ": --run must be the folder of a run of holdfast train, and 'nowhere' is none"),
         (["MountainCar-v0", "--axes", "position,height", "--budget", "10"], "axes"),
     ],
 )
@@ -280,6 +350,57 @@ def test_bad_input_is_one_sentence(
     assert captured.err.count("\n") == 1
     assert captured.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+NEEDY = """
+import gymnasium
+
+
+class Tank(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0.0, 1.0, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, size, *, depth=1):
+        self.size = size
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        self.time += 1
+        return self.observation_space.sample(), 0.0, self.time == self.size, False, {}
+
+
+def make(size, depth):
+    return Tank(size)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("Tank", "needs the argument 'size': give it as --env-kwargs size=VALUE"),
+        ("make", "needs the arguments 'size' and 'depth': give them as --env-kwargs size=VALUE depth=VALUE"),
+    ],
+)
+def test_arguments_that_lack_are_said_with_how_to_give_them(
+    name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own_needy_place.py").write_text(NEEDY, encoding="utf-8")
+    assert main(["explore", f"own_needy_place:{name}"]) == 2
+    assert capsys.readouterr().err == f"holdfast explore: environment 'own_needy_place:{name}' {sentence}\n"
+
+
+def test_the_command_that_follows_has_the_arguments_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own_needy_place.py").write_text(NEEDY, encoding="utf-8")
+    asked = ["own_needy_place:Tank", "--env-kwargs", "size=3", "--k-max", "1,2", "--budget", "30", "-o", "out"]
+    assert main(["explore", *asked]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "next: holdfast train own_needy_place:Tank --k-max 1 --env-kwargs size=3"
 
 
 def test_a_file_in_the_way_is_said_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,12 +31,35 @@ def test_runs_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     with RunFolder(folder / "two").locked():
         assert main(["runs", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["run", "algorithm", "environment", "steps", "return", "status"]
+    assert lines[0].split() == ["run", "algorithm", "k_max", "environment", "steps", "return", "status"]
     assert [line.split()[0] for line in lines[1:5]] == ["deep/three", "one", "two", "zero"]
     assert [line.split()[-1] for line in lines[1:5]] == ["finished", "finished", "use", "damaged"]
-    assert lines[1].split()[1:4] == ["perdqn", "CartPole-v1", "80"]
+    assert lines[1].split()[1:5] == ["perdqn", "3", "CartPole-v1", "80"]
     assert lines[5].startswith(f"{folder / 'zero'}: ")
     assert max(map(len, lines[:5])) <= 80
+
+
+def test_agents_that_hold_nothing_have_no_k_max(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained(TABLE, tmp_path / "cliff-perq-k3-s0")
+    trained(TABLE, tmp_path / "cliff-q-s0", algo="q", k_max=None)
+    assert main(["runs", str(tmp_path)]) == 0
+    header, held, free = capsys.readouterr().out.splitlines()
+    assert header.split()[2:4] == ["k_max", "environment"]
+    end = header.index("k_max") + len("k_max")
+    assert (held[:end].split()[-1], free[:end].split()[-1]) == ("3", "q")
+    assert held[end:].split()[0] == free[end:].split()[0] == "cliff"
+
+
+def test_what_a_long_name_says_already_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    usual = tmp_path / "holdfast-Cliff-v0-perq-k3-s0"
+    trained(TABLE, usual, environment="holdfast/Cliff-v0")
+    assert main(["runs", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["run", "algorithm", "k_max", "steps", "return", "status"]
+    assert max(map(len, lines)) <= 80
+    usual.rename(tmp_path / "my-holdfast-Cliff-v0-perq-k3-s0")
+    assert main(["runs", str(tmp_path)]) == 0
+    assert "holdfast/Cliff-v0" in capsys.readouterr().out
 
 
 def test_runs_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

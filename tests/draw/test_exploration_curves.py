@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +58,14 @@ def test_the_best_are_marked() -> None:
 
 def test_a_minimum_is_seen_beside_what_is_far_worse() -> None:
     assert draw_exploration_curves({"": [curve(10)]}).axes[0].get_ylim()[1] == pytest.approx(1.2)
+
+
+def test_noise_is_no_cliff() -> None:
+    flat = replace(curve(10), normalised_kemeny=np.array([1.0, 1.0 - 1e-6, 1.0, 1.0 + 1e-6, 1.0]))
+    assert draw_exploration_curves({"": [flat]}).axes[0].get_ylim() == (0.98, 1.02)
+    bottom, top = draw_exploration_curves({"": [curve(10)]}).axes[0].get_ylim()
+    assert bottom < 0.9
+    assert top > 1.02
 
 
 def test_estimates_have_bands(tmp_path: Path) -> None:

@@ -9,13 +9,16 @@ the first of these that tells the settings apart, the smallest K being what the 
    in the better episodes (upper tenth): a place that is reached by falling is no gain.
 
 Of success and return "more" means that the 95 % intervals are apart, and so does "worse". Places have no interval:
-there are more of them if the smallest K visits less than 95 % of what is visited most. Of the K that are as good
-as the best, the smallest is advised: what is held for longer is learnt from less. Where none of them tells, K_max
+there are more of them if the smallest K visits less than 95 % of what is visited most, which is a hint and no
+finding. They do not tell where there are too few episodes to see harm, where episodes did not end and were cut
+off, and where nearly every observation is new. Of the K that are as good as the best, and better than the
+smallest, the smallest is advised: what is held for longer is learnt from less. Where none of them tells, K_max
 stays the smallest. On a model that is known exactly, Kemeny's constant takes the place of all this.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +26,7 @@ from holdfast.analysis.intervals import Estimate, in_percent
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.mdp.exploration import ExplorationCurve
 
-__all__ = ["Advice", "advise_from_chain", "advise_from_visits"]
+__all__ = ["Advice", "advise_from_chain", "advise_from_visits", "clearly_lowest"]
 
 AS_GOOD = 0.95
 """Share of the largest coverage from which on a coverage counts as as good."""
@@ -71,17 +74,16 @@ def advise_from_visits(study: VisitationStudy) -> Advice:
             f"{_shown(chosen.mean_return)} on average, held for {_steps(first.k_max)} "
             f"{_shown(first.mean_return)}.",
         )
-    return _by_coverage(first, results)
+    return _by_coverage(study, first, results)
 
 
 def advise_from_chain(curve: ExplorationCurve) -> Advice:
     """The longest hold at which Kemeny's constant is lowest."""
-    first, lowest = int(curve.k_max[0]), curve.best_k_max
+    first = int(curve.k_max[0])
     if len(curve.k_max) == 1:
         return _alone(first)
-    value = float(curve.kemeny[curve.best] / curve.kemeny[0])
-    error = float(curve.normalised_error[curve.best])
-    if lowest == first or value + 2.0 * error > CLEARLY_LOWER:
+    lowest = clearly_lowest(curve)
+    if lowest is None:
         longer = ", ".join(str(k) for k in curve.k_max[1:])
         said = f"none of {longer} lowers" if len(curve.k_max) > 2 else f"{longer} does not lower"
         return Advice(
@@ -90,12 +92,23 @@ def advise_from_chain(curve: ExplorationCurve) -> Advice:
             f"k_max = {first}: {said} Kemeny's constant of {curve.H} steps by half a percent or more, so "
             "that holding does not help to get about here.",
         )
+    k_max, value = int(curve.k_max[lowest]), float(curve.kemeny[lowest] / curve.kemeny[0])
     return Advice(
-        lowest,
+        k_max,
         "kemeny",
-        f"k_max = {lowest}: there Kemeny's constant of {curve.H} steps of random options, the expected time to "
+        f"k_max = {k_max}: there Kemeny's constant of {curve.H} steps of random options, the expected time to "
         f"get anywhere, is lowest, {value:.3f} of what it is with k_max = {first}.",
     )
+
+
+def clearly_lowest(curve: ExplorationCurve) -> int | None:
+    """Which K_max has the lowest constant, as an index; None if it is not half a percent below the smallest's.
+
+    Where constants are estimated, two standard errors come on top.
+    """
+    best = curve.best
+    value, error = float(curve.kemeny[best] / curve.kemeny[0]), float(curve.normalised_error[best])
+    return None if best == 0 or value + 2.0 * error > CLEARLY_LOWER else best
 
 
 def _alone(k_max: int) -> Advice:
@@ -103,12 +116,11 @@ def _alone(k_max: int) -> Advice:
 
 
 def _clearly_best(results: Sequence[Visitation], measure: Callable[[Visitation], Estimate]) -> Visitation | None:
-    """The smallest K that is as good as the best, if the best is clearly better than the smallest of all."""
+    """The smallest K that is as good as the best and clearly better than the smallest of all; None without one."""
     first = measure(results[0])
     best = max((measure(result) for result in results), key=lambda found: found.value)
-    if not best.low > first.high:
-        return None
-    return next(result for result in results if measure(result).high >= best.low)
+    better = (result for result in results if measure(result).low > first.high)
+    return next((result for result in better if measure(result).high >= best.low), None)
 
 
 def _because_of_success(first: Visitation, chosen: Visitation) -> Advice:
@@ -124,7 +136,21 @@ def _because_of_success(first: Visitation, chosen: Visitation) -> Advice:
     )
 
 
-def _by_coverage(first: Visitation, results: Sequence[Visitation]) -> Advice:
+def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Visitation]) -> Advice:
+    harm = (
+        f", and held for up to {results[-1].k_max} steps they return {_shown(results[-1].mean_return)} "
+        f"instead of {_shown(first.mean_return)}"
+        if results[-1].mean_return.high < first.mean_return.low
+        else ""
+    )
+    silence = _why_places_do_not_tell(study, results)
+    if silence is not None:
+        return Advice(
+            first.k_max,
+            "none",
+            f"k_max = {first.k_max}: random actions that are held longer do not clearly find more reward{harm}; "
+            f"places do not tell, for {silence}.",
+        )
     harmless = [
         result
         for result in results
@@ -134,12 +160,6 @@ def _by_coverage(first: Visitation, results: Sequence[Visitation]) -> Advice:
     most = max(result.coverage for result in harmless)
     chosen = next(result for result in harmless if result.coverage >= AS_GOOD * most)
     if chosen is first:
-        harm = (
-            f", and held for up to {results[-1].k_max} steps they return {_shown(results[-1].mean_return)} "
-            f"instead of {_shown(first.mean_return)}"
-            if results[-1].mean_return.high < first.mean_return.low
-            else ""
-        )
         return Advice(
             first.k_max,
             "none",
@@ -150,12 +170,25 @@ def _by_coverage(first: Visitation, results: Sequence[Visitation]) -> Advice:
         chosen.k_max,
         "coverage",
         f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps visit {chosen.visited} "
-        f"places, held for {_steps(first.k_max)} {first.visited}, and their returns are not clearly worse.",
+        f"places, held for {_steps(first.k_max)} {first.visited}, and their returns are not clearly worse: "
+        "a hint to try, not a finding.",
     )
 
 
+def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation]) -> str | None:
+    """What keeps coverage from saying anything; None if nothing does."""
+    if not study.has_places:
+        return "nearly every observation is new, so that places cannot be compared here"
+    if any(result.cut_off for result in results):
+        return "episodes that did not end were cut off"
+    # A quantile whose upper end is not known may be anything: so it is with fewer than 36 episodes.
+    if any(math.isnan(result.upper_return.high) for result in results):
+        return "there are too few episodes to see whether longer holds do harm; give a larger --budget"
+    return None
+
+
 def _is_no_worse(other: Estimate, first: Estimate) -> bool:
-    """Whether an interval is not clearly below another; an end that is not known lies beyond all numbers."""
+    """Whether an interval is not clearly below another."""
     return not other.high < first.low
 
 

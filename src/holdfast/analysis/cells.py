@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from holdfast.envs import observation_names
+from holdfast.analysis.numbers import number_names, numbers_of
 
 __all__ = [
     "BINS",
@@ -44,8 +44,9 @@ class Cells:
     """The places of a study.
 
     Attributes:
-        kind: ``"plane"``: two numbers of the observations, cut into cells; ``"states"``: the states of a Discrete
-            space; ``"observations"``: every observation that differs from all others.
+        kind: ``"plane"``: two of the numbers of an observation (``holdfast.analysis.numbers``), cut into cells;
+            ``"states"``: the states of a Discrete space; ``"observations"``: every observation that differs from
+            all others.
         names: Of the two axes of a plane; empty otherwise.
         axes: Their numbers in an observation; empty otherwise.
         edges: Borders of a plane's cells along its two axes, (BINS + 1,) each; empty otherwise.
@@ -126,14 +127,14 @@ def visits_in(env: gymnasium.Env[Any, Any], n_settings: int, axes: tuple[int, in
     Args:
         env: Where.
         n_settings: How many settings there are.
-        axes: Two numbers of a vector; None chooses them.
+        axes: Two numbers of an observation; None chooses them.
         keep: Whether what was seen is to be kept until all of it is known; without, it is asked for again.
 
     Raises:
-        ValueError: There are axes where observations are no vectors, or none such.
+        ValueError: There are axes where observations have no numbers to choose from, or none such.
     """
-    space = env.observation_space
-    width = space.shape[0] if isinstance(space, spaces.Box) and len(space.shape) == 1 else 0
+    space, names = env.observation_space, number_names(env)
+    width = len(names)
     if axes is not None and not (len(set(axes)) == 2 and all(0 <= axis < width for axis in axes)):
         allowed = (
             f"two different numbers in 0..{width - 1}" if width >= 2 else "None where observations are no vectors"
@@ -142,9 +143,9 @@ def visits_in(env: gymnasium.Env[Any, Any], n_settings: int, axes: tuple[int, in
     if isinstance(space, spaces.Discrete):
         return _StateVisits(n_settings, space)
     if width == 2 or axes is not None:
-        return _PlaneVisits(n_settings, observation_names(env), (0, 1) if axes is None else axes, keep)
+        return _PlaneVisits(n_settings, space, names, (0, 1) if axes is None else axes, keep)
     if 2 < width <= WIDEST_CHOICE:
-        return _PlaneVisits(n_settings, observation_names(env), None, keep=True)
+        return _PlaneVisits(n_settings, space, names, None, keep=True)
     return _ObservationVisits(n_settings)
 
 
@@ -166,10 +167,18 @@ class _StateVisits:
 
 
 class _PlaneVisits:
-    """Two numbers of a vector. The borders are known when everything was seen: within them lies all of it."""
+    """Two numbers of an observation. Borders are known when everything was seen: within them lies all of it."""
 
-    def __init__(self, n_settings: int, names: tuple[str, ...], axes: tuple[int, int] | None, keep: bool) -> None:
+    def __init__(
+        self,
+        n_settings: int,
+        space: spaces.Space[Any],
+        names: tuple[str, ...],
+        axes: tuple[int, int] | None,
+        keep: bool,
+    ) -> None:
         self.asks_again = not keep
+        self._space = space
         self._names = names
         self._axes = axes
         self._low, self._high = np.inf, -np.inf  # (d,) of the numbers looked at, after the first ones
@@ -177,7 +186,7 @@ class _PlaneVisits:
         self._n_settings = n_settings
 
     def encode(self, observation: Any) -> NDArray[Any]:
-        return np.array(observation)
+        return numbers_of(self._space, observation)
 
     def add(self, setting: int, seen: NDArray[Any]) -> None:
         looked_at = self._looked_at(seen)

@@ -14,7 +14,6 @@ from holdfast.analysis.compiled_options import roll_model
 from holdfast.analysis.mountain_car import Car, car_of, roll_cars
 from holdfast.analysis.random_options import Budget, RollOut, Setting, option_stream, reset_seed
 from holdfast.envs import GridWorld
-from holdfast.runs.evaluation import LONGEST_EPISODE
 from holdfast.tabular.simulator import FlatModel, flat_model
 from holdfast.tabular.world import is_plain_grid, opaque_wrapper, own_step_limit
 
@@ -35,7 +34,7 @@ def find_compiled(env: gymnasium.Env[Any, Any], seed: int) -> CompiledRoller | N
     """
     if opaque_wrapper(env) is not None:
         return None
-    limit = min(own_step_limit(env) or LONGEST_EPISODE, LONGEST_EPISODE)
+    limit = own_step_limit(env)
     inner = env.unwrapped
     if isinstance(inner, GridWorld) and is_plain_grid(env) and inner.slip == 0.0:
         return CompiledRoller(ModelGame(flat_model(inner.tabular_mdp()), limit), seed)
@@ -46,11 +45,11 @@ def find_compiled(env: gymnasium.Env[Any, Any], seed: int) -> CompiledRoller | N
 class Game(Protocol):
     """Something that plays many episodes at once."""
 
-    step_limit: int
-    """Steps after which an episode is truncated."""
+    step_limit: int | None
+    """Steps after which an episode is truncated; None if it never is."""
 
-    def play(self, setting: Setting, first: int, n: int, draws: np.random.Generator) -> RollOut:
-        """``n`` episodes, the first of which has the number ``first``."""
+    def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
+        """``n`` episodes of at most ``longest`` steps, the first of which has the number ``first``."""
         ...
 
 
@@ -69,12 +68,13 @@ class CompiledRoller:
     def roll(self, setting: Setting, budget: Budget) -> Iterator[RollOut]:
         """The same episodes as step by step in the environment."""
         draws = option_stream(self._seed, setting)
+        longest = min(self._game.step_limit or budget.longest_episode, budget.longest_episode)
         episodes = steps = 0
         while not budget.is_spent(episodes, steps):
             # Never more than are sure to be wanted, however long they get.
-            sure = budget.episodes_left(episodes, steps, self._game.step_limit)
-            n = max(1, min(sure, _STEPS_AT_A_TIME // self._game.step_limit))
-            played = self._game.play(setting, episodes, n, draws)
+            sure = budget.episodes_left(episodes, steps, longest)
+            n = max(1, min(sure, _STEPS_AT_A_TIME // longest))
+            played = self._game.play(setting, episodes, n, longest, draws)
             episodes, steps = episodes + n, steps + int(played.lengths.sum())
             yield played
 
@@ -84,11 +84,11 @@ class CarGame:
 
     Args:
         car: The dynamics.
-        step_limit: Steps after which an episode is truncated.
+        step_limit: Steps after which an episode is truncated; None if it never is.
         seed: Of the study.
     """
 
-    def __init__(self, car: Car, step_limit: int, seed: int) -> None:
+    def __init__(self, car: Car, step_limit: int | None, seed: int) -> None:
         self.step_limit = step_limit
         self._car = car
         self._seed = seed
@@ -96,9 +96,9 @@ class CarGame:
         self._env = MountainCarEnv()
         self._starts: list[float] = []
 
-    def play(self, setting: Setting, first: int, n: int, draws: np.random.Generator) -> RollOut:
-        """``n`` episodes."""
-        seen = np.empty((n * (self.step_limit + 1), 2), np.float32)
+    def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
+        """``n`` episodes of at most ``longest`` steps."""
+        seen = np.empty((n * (longest + 1), 2), np.float32)
         lengths, decisions, terminated = _records(n)
         starts = self._starts_of(first, n)
         k_max, draws_duration = setting.k_max, setting.draws_duration
@@ -107,7 +107,7 @@ class CarGame:
             starts,
             k_max,
             draws_duration,
-            self.step_limit,
+            longest,
             draws,
             seen,
             lengths,
@@ -115,7 +115,8 @@ class CarGame:
             terminated,
         )
         steps = int(lengths.sum())
-        return RollOut(seen[: steps + n], np.full(steps, -1.0), lengths, decisions, terminated)
+        cut_off = _cut_off(self.step_limit, longest, lengths, terminated)
+        return RollOut(seen[: steps + n], np.full(steps, -1.0), lengths, decisions, terminated, cut_off)
 
     def _starts_of(self, first: int, n: int) -> NDArray[np.float64]:
         """(n,) positions; they are the same in all settings."""
@@ -130,16 +131,16 @@ class ModelGame:
 
     Args:
         model: It has one first state.
-        step_limit: Steps after which an episode is truncated.
+        step_limit: Steps after which an episode is truncated; None if it never is.
     """
 
-    def __init__(self, model: FlatModel, step_limit: int) -> None:
+    def __init__(self, model: FlatModel, step_limit: int | None) -> None:
         self.step_limit = step_limit
         self._model = model
 
-    def play(self, setting: Setting, first: int, n: int, draws: np.random.Generator) -> RollOut:
-        """``n`` episodes."""
-        seen, rewards = np.empty(n * (self.step_limit + 1), np.int64), np.empty(n * self.step_limit)
+    def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
+        """``n`` episodes of at most ``longest`` steps."""
+        seen, rewards = np.empty(n * (longest + 1), np.int64), np.empty(n * longest)
         lengths, decisions, terminated = _records(n)
         k_max, draws_duration = setting.k_max, setting.draws_duration
         roll_model(
@@ -147,7 +148,7 @@ class ModelGame:
             n,
             k_max,
             draws_duration,
-            self.step_limit,
+            longest,
             draws,
             seen,
             rewards,
@@ -156,9 +157,18 @@ class ModelGame:
             terminated,
         )
         steps = int(lengths.sum())
-        return RollOut(seen[: steps + n], rewards[:steps], lengths, decisions, terminated)
+        cut_off = _cut_off(self.step_limit, longest, lengths, terminated)
+        return RollOut(seen[: steps + n], rewards[:steps], lengths, decisions, terminated, cut_off)
 
 
 def _records(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Room for the lengths, decisions and ends of n episodes."""
     return np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+
+
+def _cut_off(
+    step_limit: int | None, longest: int, lengths: NDArray[np.int64], terminated: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """(n,) which episodes neither terminated nor met a time limit of their own."""
+    has_own_end = step_limit is not None and step_limit <= longest
+    return np.asarray(~terminated & (lengths >= longest) & (not has_own_end))

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import gymnasium
+from gymnasium import spaces
 
 from holdfast.analysis.advisor import Advice, advise_from_chain, advise_from_visits
 from holdfast.analysis.fixed_skip import ExactSkip, exact_skips
 from holdfast.analysis.results import VisitationStudy
 from holdfast.analysis.visitation import StudyProgress, study_visitation
-from holdfast.core.checks import check_choice, check_discount, check_integer
+from holdfast.core.checks import check_choice, check_integer, check_real
 from holdfast.envs import GridWorld
 from holdfast.envs.exploration_chain import HOLES, exploration_kernel
 from holdfast.mdp import NoConvergenceError, TabularMDP
 from holdfast.mdp.exploration import ExplorationCurve, exploration_curves
 
-__all__ = ["STUDIES", "Exploration", "explore"]
+__all__ = ["STUDIES", "Exploration", "check_numbers", "explore"]
 
 STUDIES = ("auto", "chain", "visits")
 
 DEFAULT_STEPS = 50_000
 """Played for each K_max, unless told."""
+
+LARGEST_BUDGET = 1_000_000_000
+"""Of these steps."""
+
+HORIZON, GAMMA = 30, 0.99
+"""Of the chain and of the fixed skips, unless told."""
+
+_ABOUT_PLAY = "is about played episodes: give --study visits with it"
 
 LARGEST_CHAIN = 20_000
 """States up to which ``"auto"`` looks at the chain; it is estimated beyond 1,000."""
@@ -79,13 +88,16 @@ def explore(
     steps: int | None = None,
     fixed: bool = False,
     axes: tuple[int, int] | str | None = None,
-    horizon: int = 30,
+    horizon: int | None = None,
     holes: str | None = None,
-    gamma: float = 0.99,
+    gamma: float | None = None,
     seed: int = 0,
     progress: Callable[[StudyProgress], None] | None = None,
 ) -> Exploration:
     """Look at random options in ``env`` and advise a longest hold.
+
+    What is given and would have no effect is refused before anything is played; sentences name every argument as
+    it is typed at ``holdfast explore``.
 
     Args:
         env: Where.
@@ -96,34 +108,56 @@ def explore(
         steps: Visits: steps to play for each K_max; 50,000 if None.
         fixed: Visits: also play options that are always K_max steps long.
         axes: Visits: two numbers of the observations, see ``study_visitation``.
-        horizon: Chain: H, the steps that are one step of it.
+        horizon: Chain: H, the steps that are one step of it; 30 if None.
         holes: Chain: what a hole is, see ``exploration_kernel``; None for ``"wall"`` on a grid and ``"restart"``
             elsewhere.
-        gamma: Discount of the fixed skips.
+        gamma: Discount of the fixed skips, which need a transition table; 0.99 if None.
         seed: Of everything that is drawn.
         progress: Told now and then how far the played episodes are.
+
+    Raises:
+        TypeError: An argument is of the wrong kind.
+        ValueError: An argument is out of range, or has no effect here.
     """
-    check_choice("study", study, STUDIES)
-    k_values = sorted({check_integer("k_max", k) for k in k_values})
-    check_integer("horizon", horizon)
-    gamma, seed = check_discount(gamma), check_integer("seed", seed, 0)
+    check_choice("--study", study, STUDIES)
+    k_values = sorted({check_integer("--k-max", k) for k in k_values})
+    check_numbers(steps, horizon, gamma, seed)
     if holes is not None:
-        check_choice("holes", holes, HOLES)
-    steps = DEFAULT_STEPS if steps is None else check_integer("budget", steps)
+        check_choice("--holes", holes, HOLES)
+    of_play = {"--budget": steps is not None, "--fixed": fixed, "--axes": axes is not None}
+    of_chain = {"--horizon": horizon is not None, "--holes": holes is not None}
     notes: list[str] = []
-    model = _model(env, gamma, must_be=study == "chain")
+    if study == "visits":
+        _refuse(of_chain, "is about the chain, and with --study visits episodes are played")
+    if study == "chain":
+        _refuse(of_play, _ABOUT_PLAY)
+    model = _model(env, GAMMA if gamma is None else gamma, must_be=study == "chain")
+    if model is None:
+        _refuse(of_chain, "is about the chain, and there is no transition table here")
+        _refuse(
+            {"--gamma": gamma is not None}, "is about exact frame skips, and there is no transition table here"
+        )
     curve = None
     if study != "visits" and model is not None:
         holes = holes or ("wall" if isinstance(env.unwrapped, GridWorld) else "restart")
-        curve = _chain(env, model, k_values, horizon, holes, seed, study, notes)
+        asked = _Asked(study, of_play, of_chain)
+        curve = _chain(env, model, k_values, horizon or HORIZON, holes, seed, asked, notes)
     visits = None
     if curve is None:
         modes = ("dynamic", "fixed") if fixed else ("dynamic",)
-        visits = study_visitation(env, k_values, modes=modes, steps=steps, seed=seed, axes=axes, progress=progress)
+        visits = study_visitation(
+            env, k_values, modes=modes, steps=steps or DEFAULT_STEPS, seed=seed, axes=axes, progress=progress
+        )
         notes += visits.notes
         advice = advise_from_visits(visits)
     else:
         advice = advise_from_chain(curve)
+    if not isinstance(env.action_space, spaces.Discrete):
+        kind = "continuous" if isinstance(env.action_space, spaces.Box) else type(env.action_space).__name__
+        notes.append(
+            f"Agents of holdfast learn discrete actions, and these are {kind}: the advice is about exploration "
+            "alone."
+        )
     return Exploration(
         env_name=name,
         advice=advice,
@@ -131,9 +165,47 @@ def explore(
         holes=None if curve is None else holes,
         visits=visits,
         skips=_skips(model, k_values, notes),
-        gamma=gamma,
+        gamma=GAMMA if gamma is None else gamma,
         notes=tuple(notes),
     )
+
+
+def check_numbers(steps: int | None, horizon: int | None, gamma: float | None, seed: int) -> None:
+    """What numbers must be, under the names that they are typed with; None is what was not given.
+
+    Raises:
+        TypeError: One is no number.
+        ValueError: One is out of range.
+    """
+    if steps is not None and check_integer("--budget", steps) > LARGEST_BUDGET:
+        raise ValueError(f"--budget must be at most {LARGEST_BUDGET:,}, not {steps:,}")
+    if horizon is not None:
+        check_integer("--horizon", horizon)
+    if gamma is not None:
+        check_real("--gamma", gamma, 0.0, 1.0)
+    check_integer("--seed", seed, at_least=0)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked for.
+
+    Attributes:
+        study: Which.
+        of_play: Whether each option that is about played episodes was given.
+        of_chain: Whether each option that is about the chain was given.
+    """
+
+    study: str
+    of_play: Mapping[str, bool]
+    of_chain: Mapping[str, bool]
+
+
+def _refuse(options: Mapping[str, bool], why: str) -> None:
+    """ValueError that names the first option that was given."""
+    for option, is_given in options.items():
+        if is_given:
+            raise ValueError(f"{option} {why}")
 
 
 def _model(env: gymnasium.Env[Any, Any], gamma: float, must_be: bool) -> TabularMDP | None:
@@ -141,7 +213,7 @@ def _model(env: gymnasium.Env[Any, Any], gamma: float, must_be: bool) -> Tabular
         return TabularMDP.from_gymnasium(env, gamma)
     except (TypeError, ValueError) as error:
         if must_be:
-            raise ValueError(f"study must be 'visits' or 'auto' without a transition table: {error}") from None
+            raise ValueError(f"--study must be visits or auto without a transition table: {error}") from None
         return None
 
 
@@ -152,24 +224,28 @@ def _chain(
     horizon: int,
     holes: str,
     seed: int,
-    study: str,
+    asked: _Asked,
     notes: list[str],
 ) -> ExplorationCurve | None:
-    if study == "auto" and model.n_states > LARGEST_CHAIN:
-        notes.append(
-            f"Episodes were played, for {model.n_states} states are many for a chain: study='chain' estimates it "
-            "all the same."
-        )
+    if asked.study == "auto" and model.n_states > LARGEST_CHAIN:
+        many = f"{model.n_states} states are many for a chain"
+        _refuse(asked.of_chain, f"is about the chain, and {many}: give --study chain with it")
+        notes.append(f"Episodes were played, for {many}: --study chain estimates it all the same.")
         return None
     try:
-        kernel = exploration_kernel(env, holes).kernel
-        (curve,) = exploration_curves(kernel, k_values, H=(horizon,), seed=seed)
+        kernel, states = exploration_kernel(env, holes)
+        # One state is no chain: then episodes are played, and what is about them counts.
+        is_refused = len(states) > 1 and any(asked.of_play.values())
+        curves = () if is_refused else exploration_curves(kernel, k_values, H=(horizon,), seed=seed)
     except ValueError as error:
-        if study == "chain":
-            raise
+        said = f"--{error}" if str(error).startswith("holes ") else str(error)
+        if asked.study == "chain" or any(asked.of_chain.values()):
+            raise ValueError(said) from None
         notes.append(f"Episodes were played instead of looking at the chain: {error}.")
         return None
-    return curve
+    if is_refused:
+        _refuse(asked.of_play, _ABOUT_PLAY)
+    return curves[0]
 
 
 def _skips(model: TabularMDP | None, k_values: Sequence[int], notes: list[str]) -> list[ExactSkip] | None:

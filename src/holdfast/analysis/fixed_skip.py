@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from holdfast.mdp import NoConvergenceError, TabularMDP, persistent_mdp, q_star
 from holdfast.runs.directory import RunFolder
 
 __all__ = [
+    "FEWEST_TUPLES",
     "ExactSkip",
     "SkipEstimate",
     "bellman_residual",
@@ -45,6 +46,7 @@ MOST_TUPLES = 50_000
 HELD_OUT = 0.25
 """Part of the options that the values are not fitted to."""
 _SWEEPS_WITHOUT_DISCOUNT = 20_000
+_ALL_ALIKE = "all samples pay the same and none ends the episode: they say nothing about this skip"
 
 
 # Exact -----------------------------------------------------------------------------------------------------------
@@ -119,14 +121,18 @@ class SkipEstimate:
         k: The frame skip.
         tuples: Samples of it that there are.
         value: Ĵ_k, the estimate of V*_(k) averaged over first observations; None with too few samples.
+        loss: What it costs, the value of the smallest skip that has one less this one. Of true values no multiple
+            of a skip is better than the skip: what is below 0 is an error of the estimates. None without a value,
+            where the value means nothing, and where this skip is no multiple of the smallest.
         residual: L2 norm of the Bellman residual over samples that were not fitted.
-        index: B_k, by which Metelli et al. choose the skip, the largest being the best; None with γ = 1.
+        index: B_k, by which Metelli et al. rank the policies that could be fitted; None with γ = 1.
         note: What is missing, and why; or why the numbers mean nothing.
     """
 
     k: int
     tuples: int
     value: float | None = None
+    loss: float | None = None
     residual: float | None = None
     index: float | None = None
     note: str | None = None
@@ -177,12 +183,17 @@ def estimate_run_skips(
         seed: See there.
 
     Raises:
-        ValueError: There is no replay to be read or its observations are no vectors, in one sentence.
+        ValueError: There is no replay to be read, its observations are no vectors, or no action was ever held, in
+            one sentence.
     """
     replay = read_replay(run)
-    if ks is None:
-        ks = range(1, min(RunFolder(run).read_config().k_max, replay.buffer_size) + 1)
-    return estimate_skips(replay, ks, starts=starts, seed=seed)
+    k_max = RunFolder(run).read_config().k_max
+    skips = None if ks is None else _checked_skips(ks)
+    if k_max == 1 and skips != [1]:
+        raise ValueError("this run never held an action longer than one step; train with a larger --k-max")
+    if skips is None:
+        skips = list(range(1, min(k_max, replay.buffer_size) + 1))
+    return estimate_skips(replay, skips, starts=starts, seed=seed)
 
 
 def estimate_skips(
@@ -210,7 +221,20 @@ def estimate_skips(
     if not len(first):
         raise ValueError("the replay has no first observation of an episode: give some as starts")
     by_state = isinstance(space, spaces.Discrete) or are_states(vectors(held_tuples(replay, 1).rows))
-    return [_estimate(replay, k, vectors, first, by_state, np.random.default_rng((seed, k))) for k in skips]
+    rows = [_estimate(replay, k, vectors, first, by_state, np.random.default_rng((seed, k))) for k in skips]
+    return _with_losses(rows)
+
+
+def _with_losses(rows: list[SkipEstimate]) -> list[SkipEstimate]:
+    """The rows, with what each skip costs beside the smallest that has a value."""
+    telling = {row.k: row.value for row in rows if row.value is not None and row.note != _ALL_ALIKE}
+    smallest = min(telling, default=1)
+    return [
+        replace(row, loss=telling[smallest] - telling[row.k])
+        if row.k in telling and row.k % smallest == 0
+        else row
+        for row in rows
+    ]
 
 
 def _estimate(
@@ -252,11 +276,13 @@ def _estimate(
     residual = bellman_residual(own, targets, weights)
     reason: str | None = None
     if not samples.dones.any() and np.ptp(samples.rewards) <= 1e-6 * np.abs(samples.rewards).max():
-        reason = "all samples pay the same and none ends the episode: they say nothing about this skip"
+        reason = _ALL_ALIKE
     if gamma_k >= 1.0:
-        return SkipEstimate(k, count, value, residual, note=reason or "B_k needs a discount factor below 1")
+        return SkipEstimate(
+            k, count, value, residual=residual, note=reason or "B_k needs a discount factor below 1"
+        )
     index = persistence_index(value, again - own, weights, replay.gamma, k)
-    return SkipEstimate(k, count, value, residual, index, reason)
+    return SkipEstimate(k, count, value, residual=residual, index=index, note=reason)
 
 
 def _at(fitted: FittedQ, samples: Samples) -> Floats:

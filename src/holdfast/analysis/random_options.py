@@ -31,6 +31,9 @@ Integers = NDArray[np.int64]
 
 MODES = ("dynamic", "fixed")
 
+SHORTEST_CUT = 10_000
+"""Steps that an episode may always have, however small the budget is."""
+
 _OPTIONS, _SAMPLES = 1, 2
 """Branches of the seed's tree; ``episode_seed`` has its branch 0, as the first environment of a run."""
 
@@ -68,6 +71,13 @@ class Budget(NamedTuple):
     amount: int
     unit: str
 
+    @property
+    def longest_episode(self) -> int:
+        """Steps after which an episode that does not end is cut off."""
+        if self.unit == "episodes":
+            return LONGEST_EPISODE
+        return max(SHORTEST_CUT, min(self.amount, LONGEST_EPISODE))
+
     def is_spent(self, episodes: int, steps: int) -> bool:
         """Whether so many are enough."""
         return self._done(episodes, steps) >= self.amount
@@ -95,6 +105,7 @@ class RollOut:
         lengths: (n,) steps of each episode.
         decisions: (n,) options begun in it.
         terminated: (n,) whether it ended by itself and not by a limit.
+        cut_off: (n,) whether it did not end at all, and was cut off after the budget's longest episode.
     """
 
     observations: NDArray[Any]
@@ -102,6 +113,7 @@ class RollOut:
     lengths: Integers
     decisions: Integers
     terminated: NDArray[np.bool_]
+    cut_off: NDArray[np.bool_]
 
     @property
     def returns(self) -> Floats:
@@ -158,11 +170,11 @@ class PythonRoller:
     def roll(self, setting: Setting, budget: Budget) -> Iterator[RollOut]:
         """Episode by episode."""
         draws = option_stream(self._seed, setting)
-        actions = self._actions(setting, draws)
+        actions, longest = self._actions(setting, draws), budget.longest_episode
         episodes = steps = 0
         while not budget.is_spent(episodes, steps):
             env = self._envs[episodes % len(self._envs)]
-            played = self._play(env, reset_seed(self._seed, episodes), setting, actions, draws)
+            played = self._play(env, reset_seed(self._seed, episodes), setting, longest, actions, draws)
             episodes, steps = episodes + 1, steps + int(played.lengths[0])
             yield played
 
@@ -171,12 +183,13 @@ class PythonRoller:
         env: gymnasium.Env[Any, Any],
         seed: int,
         setting: Setting,
+        longest: int,
         actions: Iterator[Any],
         draws: np.random.Generator,
     ) -> RollOut:
         observation, _ = env.reset(seed=seed)
         seen, rewards, decisions = [self._encode(observation)], [], 0
-        ended = terminated = False
+        ended = terminated = truncated = False
         while not ended:
             action, left = next(actions), setting.k_max
             if setting.draws_duration:
@@ -187,7 +200,7 @@ class PythonRoller:
                 observation, reward, terminated, truncated, _ = env.step(copy.copy(action))
                 seen.append(self._encode(observation))
                 rewards.append(float(reward))
-                ended = bool(terminated or truncated or len(rewards) >= LONGEST_EPISODE)
+                ended = bool(terminated or truncated or len(rewards) >= longest)
                 left = left_after_step(left, ended)
         return RollOut(
             np.asarray(seen),
@@ -195,6 +208,7 @@ class PythonRoller:
             np.array([len(rewards)]),
             np.array([decisions]),
             np.array([bool(terminated)]),
+            np.array([not (terminated or truncated)]),
         )
 
     def _actions(self, setting: Setting, draws: np.random.Generator) -> Iterator[Any]:

@@ -15,6 +15,9 @@ from holdfast.envs import GridMap
 
 __all__ = ["Visitation", "VisitationStudy"]
 
+NEARLY_ALL = 0.9
+"""Share of all observations that are new, above which they are no places."""
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -29,6 +32,7 @@ class Visitation:
         episodes: n, episodes played.
         steps: Steps in all of them.
         decisions: Options begun in all of them.
+        cut_off: Episodes that did not end and were cut off.
         returns: (n,) sums of the rewards.
         lengths: (n,) steps of each.
         mean_return: Mean of the returns.
@@ -51,6 +55,7 @@ class Visitation:
     episodes: int
     steps: int
     decisions: int
+    cut_off: int
     returns: Floats
     lengths: Integers
     mean_return: Estimate
@@ -105,9 +110,16 @@ class VisitationStudy:
                 return result
         raise KeyError(f"k_max={k_max}, mode={mode!r} is not part of the study")
 
+    @property
+    def has_places(self) -> bool:
+        """Whether places were met again; where nearly every observation was new, there are none to compare."""
+        return self.cells.kind != "observations" or any(
+            result.visited <= NEARLY_ALL * (result.steps + result.episodes) for result in self.results
+        )
+
     def document(self) -> dict[str, Any]:
         """Everything but the arrays, of plain types that JSON can hold; None is what is no finite number."""
-        names = ("k_max", "mode", "episodes", "steps", "decisions", "visited", "coverage")
+        names = ("k_max", "mode", "episodes", "steps", "decisions", "cut_off", "visited", "coverage")
         estimates = ("mean_return", "upper_return", "beats_typical", "terminated", "success", "steps_to_success")
         return {
             "environment": self.env_name,

@@ -36,10 +36,12 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     """
     folder = RunFolder(Path(run))
     if not folder.is_run:
-        raise ValueError(f"RUN must be the folder of a run of holdfast train, and {str(run)!r} is none")
+        raise ValueError(f"--run must be the folder of a run of holdfast train, and {str(run)!r} is none")
     config = folder.read_config()
     if not config.algorithm.is_deep:
-        raise ValueError(f"RUN must be of an agent with a replay, and {config.algo} learns in a table without one")
+        raise ValueError(
+            f"--run must be of an agent with a replay, and {config.algo} learns in a table without one"
+        )
     checkpoint = folder.read_checkpoint(config.algo)
     if checkpoint is None:
         raise ValueError(f"{run} has no checkpoint yet, and the replay is in it")

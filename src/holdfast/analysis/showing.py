@@ -26,7 +26,8 @@ def draw_visitation(study: VisitationStudy, title: str | None = None) -> Figure 
         None where there is no such picture: the study's notes say why.
     """
     places, across = _arrangement(study.results)
-    titles = [None if result is None else _title(result) for result in places]
+    several = len({result.mode for result in study.results}) > 1
+    titles = [None if result is None else _title(result, several) for result in places]
     empty = np.zeros_like(study.results[0].counts)
     counts = np.stack([empty if result is None else result.counts for result in places])
     heading = study.env_name if title is None else title
@@ -52,11 +53,12 @@ def _arrangement(results: Sequence[Visitation]) -> tuple[list[Visitation | None]
     return places, across
 
 
-def _title(result: Visitation) -> str:
-    """K, how it was held, and how often that was a success, or else how much of all places was visited."""
+def _title(result: Visitation, several: bool) -> str:
+    """K, how k was drawn if there are several modes, and the share of successes, or else of places visited."""
     told = (
         f"{100.0 * result.coverage:.3g} % covered"
         if result.success is None
         else f"{100.0 * result.success.value:.3g} % succeed"
     )
-    return f"K = {result.k_max}, {result.mode}\n{told}"
+    sign = "=" if result.mode == "fixed" else "≤"
+    return f"{f'k {sign}' if several else 'K ='} {result.k_max}\n{told}"

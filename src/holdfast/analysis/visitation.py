@@ -22,8 +22,8 @@ from holdfast.analysis.intervals import mean_estimate, quantile_estimate, wilson
 from holdfast.analysis.outcomes import steps_to_success, successes, usual_reward
 from holdfast.analysis.random_options import Budget, PythonRoller, Roller, RollOut, Setting
 from holdfast.analysis.results import Visitation, VisitationStudy
+from holdfast.analysis.study_notes import study_notes
 from holdfast.core.checks import check_choice, check_integer
-from holdfast.envs import GridMap
 from holdfast.tabular.world import LOOPS
 
 __all__ = [
@@ -87,8 +87,9 @@ def study_visitation(
         episodes: How many of each setting.
         steps: Or: whole episodes of each setting until they have so many steps; 20,000 if neither is given.
         seed: The same seed is the same study, bit for bit.
-        axes: Two numbers of observations that are vectors, or their names with a comma between; None takes the two
-            along which the settings differ most in how evenly they spread (vectors of up to 32 numbers).
+        axes: Two numbers of observations that are vectors or dictionaries of such, or their names with a comma
+            between; None takes the two along which the settings differ most in how evenly they spread (up to 32
+            numbers).
         loop: ``"auto"`` plays compiled where that is exactly the same; ``"python"`` never does; ``"compiled"``
             refuses other environments.
         progress: Told now and then how far the study is; may raise to give up.
@@ -129,7 +130,7 @@ def study_visitation(
             cells=cells,
             grid=grid,
             goal=goal_along(cells.axes, envs[0]),
-            notes=_notes(cells, grid, usual, results),
+            notes=study_notes(cells, grid, usual, results, budget.longest_episode),
         )
 
 
@@ -138,7 +139,7 @@ class _Record:
     """What is known of the episodes of one setting, as they are played."""
 
     setting: Setting
-    parts: list[tuple[Floats, Floats, Floats, NDArray[np.bool_], Integers, Integers]]
+    parts: list[tuple[Floats, Floats, Floats, NDArray[np.bool_], Integers, Integers, NDArray[np.bool_]]]
     rewards: list[Floats]
 
     def add(self, played: RollOut, with_rewards: bool) -> None:
@@ -150,6 +151,7 @@ class _Record:
                 played.terminated,
                 played.lengths,
                 played.decisions,
+                played.cut_off,
             )
         )
         if with_rewards:
@@ -219,7 +221,7 @@ def _summary(
     )
     visited, share = coverage(cells.counts)
     results = []
-    for number, (returns, best, last, terminated, lengths, decisions) in enumerate(columns):
+    for number, (returns, best, last, terminated, lengths, decisions, cut_off) in enumerate(columns):
         n = len(returns)
         success = None
         if goal is not None:
@@ -230,6 +232,7 @@ def _summary(
                 episodes=n,
                 steps=int(lengths.sum()),
                 decisions=int(decisions.sum()),
+                cut_off=int(cut_off.sum()),
                 returns=returns,
                 lengths=lengths,
                 mean_return=mean_estimate(returns),
@@ -267,30 +270,3 @@ def _budget(episodes: int | None, steps: int | None) -> Budget:
 def _reference(settings: Sequence[Setting]) -> Setting:
     """The smallest K, the first of equals."""
     return min(settings, key=lambda setting: setting.k_max)
-
-
-def _notes(
-    cells: Cells, grid: GridMap | None, usual: float | None, results: Sequence[Visitation]
-) -> tuple[str, ...]:
-    notes = []
-    if cells.kind == "observations":
-        notes.append(
-            "There is no heat map, for observations are no vectors of 2 to 32 numbers; coverage counts those that "
-            "differ."
-        )
-    elif cells.kind == "states" and grid is None:
-        notes.append("There is no heat map, for the states are not the cells of one map.")
-    if usual is None:
-        notes.append("Success is not defined, for no reward is the usual one; compare the returns.")
-    elif results[0].success is None:
-        notes.append(
-            f"Success is not defined, for nothing is better than the usual reward, {usual:g}; compare the returns."
-        )
-    # A quantile whose upper end is not known may be anything.
-    few = [result.episodes for result in results if np.isnan(result.upper_return.high)]
-    if few:
-        notes.append(
-            f"With {min(few)} episode{'s' if min(few) > 1 else ''} of a k_max there are too few to tell how good "
-            "the better ones are: a larger budget tells more."
-        )
-    return tuple(notes)

@@ -8,6 +8,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 STUDIES = ("auto", "chain", "visits")
-HORIZON, GAMMA = 30, 0.99
+LARGEST_K_MAX = 999_999
 
 _DESCRIPTION = """\
 Recommend k_max, the longest that an agent may hold an action, before anything
@@ -84,17 +85,13 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--axes", metavar="I,J", help="visits: which two observations the maps show, by number from 0 or name"
     )
-    parser.add_argument(
-        "--horizon", type=int, metavar="H", help=f"chain: steps of random options (default: {HORIZON})"
-    )
+    parser.add_argument("--horizon", type=int, metavar="H", help="chain: steps of random options (default: 30)")
     parser.add_argument(
         "--holes",
         choices=("wall", "restart", "free"),
         help="chain: what the holes of a grid are (default: wall; restart where there is no map)",
     )
-    parser.add_argument(
-        "--gamma", type=float, metavar="G", help=f"discount of exact frame skips (default: {GAMMA})"
-    )
+    parser.add_argument("--gamma", type=float, metavar="G", help="discount of exact frame skips (default: 0.99)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of everything drawn (default: 0)")
     parser.add_argument(
         "--env-kwargs",
@@ -125,18 +122,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _from_environment(arguments: argparse.Namespace) -> int:
-    from holdfast.analysis.exploring import explore
+    from gymnasium.spaces import Discrete
+
+    from holdfast.analysis.exploring import check_numbers, explore
     from holdfast.cli.environments import named_environment, output_folder, prints_apart
     from holdfast.cli.explore_text import as_text
     from holdfast.cli.waiting import Waiting
     from holdfast.envs import NamedFailures
 
     k_values = _k_values("1,2,4,8,16,32,64" if arguments.k_max is None else arguments.k_max)
-    horizon, gamma = _checked_numbers(arguments)
+    check_numbers(arguments.budget, arguments.horizon, arguments.gamma, arguments.seed)
     out = output_folder(arguments)
     with prints_apart(arguments), ExitStack() as stack:
         env = named_environment(arguments)
         stack.callback(NamedFailures(env).close)
+        can_learn = isinstance(env.action_space, Discrete)
         with Waiting(sys.stderr, "exploring") as waiting:
             found = explore(
                 env,
@@ -146,9 +146,9 @@ def _from_environment(arguments: argparse.Namespace) -> int:
                 steps=arguments.budget,
                 fixed=arguments.fixed,
                 axes=arguments.axes,
-                horizon=horizon,
+                horizon=arguments.horizon,
                 holes=arguments.holes,
-                gamma=gamma,
+                gamma=arguments.gamma,
                 seed=arguments.seed,
                 progress=lambda progress: waiting.say(
                     f"{100.0 * progress.fraction:3.0f}% · k_max {progress.setting.k_max}"
@@ -160,7 +160,8 @@ def _from_environment(arguments: argparse.Namespace) -> int:
             json.dumps({**found.document(), "files": [str(path) for path in written]}, indent=2) + "\n"
         )
     else:
-        sys.stdout.write(as_text(found, written))
+        following = _training(arguments, found.advice.k_max) if can_learn else None
+        sys.stdout.write(as_text(found, written, following))
     return 0
 
 
@@ -170,9 +171,10 @@ def _from_run(arguments: argparse.Namespace) -> int:
     from holdfast.cli.explore_text import estimates_text
     from holdfast.cli.policies import listed_folder
     from holdfast.cli.waiting import Waiting
+    from holdfast.core.checks import check_integer
 
     _check_only_of_runs(arguments)
-    _checked_numbers(arguments)
+    check_integer("--seed", arguments.seed, at_least=0)
     if arguments.out is not None:
         check_folder(arguments.out)
     run = listed_folder(arguments.folder)
@@ -205,24 +207,19 @@ def _check_only_of_runs(arguments: argparse.Namespace) -> None:
             raise ValueError(f"{option} must not be given with --run: it is about ENV")
 
 
-def _checked_numbers(arguments: argparse.Namespace) -> tuple[int, float]:
-    """``--horizon`` and ``--gamma``, after a look at all numbers, under the names that they are typed with."""
-    from holdfast.core.checks import check_integer, check_real
-
-    if arguments.budget is not None:
-        check_integer("--budget", arguments.budget)
-    check_integer("--seed", arguments.seed, at_least=0)
-    return (
-        HORIZON if arguments.horizon is None else check_integer("--horizon", arguments.horizon),
-        GAMMA if arguments.gamma is None else check_real("--gamma", arguments.gamma, 0.0, 1.0),
-    )
+def _training(arguments: argparse.Namespace, k_max: int) -> str:
+    """The command that trains with this longest hold."""
+    given = ["--env-kwargs", *arguments.env_kwargs] if arguments.env_kwargs else []
+    return join(["holdfast", "train", arguments.environment, "--k-max", str(k_max), *given])
 
 
 def _k_values(text: str) -> list[int]:
     """The numbers of a list with commas."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and 0 < len(part) < 7 and int(part) >= 1 for part in parts):
-        raise ValueError(f"--k-max must be whole numbers of at least 1 with commas between, not {text!r}")
+    if not all(part.isdecimal() and len(part) < 19 and 1 <= int(part) <= LARGEST_K_MAX for part in parts):
+        raise ValueError(
+            f"--k-max must be whole numbers from 1 to {LARGEST_K_MAX:,} with commas between, not {text!r}"
+        )
     return [int(part) for part in parts]
 
 

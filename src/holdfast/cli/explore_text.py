@@ -19,8 +19,8 @@ __all__ = ["as_text", "estimates_text"]
 _COLUMNS = 79
 
 
-def as_text(found: Exploration, written: Sequence[Path]) -> str:
-    """The table, the advice, fixed skips where they are known, and what was written."""
+def as_text(found: Exploration, written: Sequence[Path], following: str | None = None) -> str:
+    """The table, the advice, fixed skips where they are known, what was written, and the command to follow."""
     parts = []
     if found.chain is not None:
         parts.append(_chain_table(found.env_name, found.chain, str(found.holes)))
@@ -32,16 +32,21 @@ def as_text(found: Exploration, written: Sequence[Path]) -> str:
         parts.append(_skips_table(found.skips, found.gamma))
     if written:
         parts.append("\n".join(f"wrote {path}" for path in written))
+    if following is not None:
+        parts.append(f"next: {following}")
     return "\n\n".join(parts) + "\n"
 
 
 def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequence[Path]) -> str:
     """What a replay says about fixed skips."""
+    from holdfast.analysis.fixed_skip import FEWEST_TUPLES
+
     rows = [
         (
             str(found.k),
             f"{found.tuples:,}",
             _number(found.value),
+            _loss(found.value, found.loss),
             _number(found.residual),
             _number(found.index),
         )
@@ -49,27 +54,70 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
     ]
     parts = [
         _wrapped(f"{name}: every action held for the same k steps, estimated from its replay"),
-        _table(("k", "samples", "value", "residual", "B_k"), rows),
+        _table(("k", "samples", "value", "loss", "residual", "B_k"), rows),
     ]
     parts += [_wrapped(f"k = {found.k}: {found.note}.") for found in estimates if found.note is not None]
-    # Of numbers that a note takes back, none is the largest.
-    known = [found for found in estimates if found.index is not None and found.note is None]
-    if known:
-        best = max(known, key=lambda found: found.index if found.index is not None else 0.0)
+    if any(found.tuples < FEWEST_TUPLES for found in estimates):
         parts.append(
             _wrapped(
-                f"k = {best.k} has the largest B_k, the value less what the Bellman residual may hide. These are "
-                "estimates of fitted Q-iteration on what the run has seen: where the residual is large beside the "
-                "differences in value, they do not decide."
+                "For more samples of long holds train with a larger --k-max, or with random options as "
+                "docs/fixed_skip.md shows."
             )
         )
+    parts += [_wrapped(sentence) for sentence in (_what_a_skip_costs(estimates), _ranking(estimates)) if sentence]
     if written:
         parts.append("\n".join(f"wrote {path}" for path in written))
     return "\n\n".join(parts) + "\n"
 
 
+def _what_a_skip_costs(estimates: Sequence[SkipEstimate]) -> str | None:
+    """How values and losses are to be read; None where there is nothing to compare."""
+    values = {found.k: found.value for found in estimates if found.loss is not None and found.value is not None}
+    if len(values) < 2:
+        return None
+    smallest = min(values)
+    multiples = "" if smallest == 1 else ", for multiples of it"
+    sentence = (
+        "Value and loss estimate what a fixed skip of k steps costs: the best policy's value at the start, and "
+        f"how much less that is than with k = {smallest}{multiples}."
+    )
+    above, k, multiple = max(
+        (values[other] - values[k], k, other) for k in values for other in values if other % k == 0
+    )
+    if above <= 1e-9 * max(map(abs, values.values())):
+        return sentence
+    return (
+        f"{sentence} No multiple of a skip is better than the skip, but k = {multiple} came out {above:.3g} above "
+        f"k = {k}: differences of that size mean nothing here."
+    )
+
+
+def _ranking(estimates: Sequence[SkipEstimate]) -> str | None:
+    """What B_k says; None where there are not two to be compared."""
+    # Of numbers that a note takes back, none is the largest.
+    known = [
+        (found.index, found.value, found.k)
+        for found in estimates
+        if found.index is not None and found.value is not None and found.note is None
+    ]
+    if len(known) < 2:
+        return None
+    hidden = max(value - index for index, value, _ in known)
+    spread = max(value for _, value, _ in known) - min(value for _, value, _ in known)
+    meaning = "B_k ranks the policies that could be fitted from this replay (PFQI), not the skips"
+    if hidden > spread:
+        return (
+            f"{meaning}. It decides nothing here: the residual may hide up to {hidden:.3g} (value − B_k), and the "
+            f"values are only {spread:.3g} apart."
+        )
+    index, _, k = max(known)
+    return f"{meaning}: of these policies that of k = {k} has the largest, {index:.4g}."
+
+
 def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
-    how = "" if curve.is_exact else ", estimated"
+    from holdfast.analysis.advisor import clearly_lowest
+
+    how, lowest = "" if curve.is_exact else ", estimated", clearly_lowest(curve)
     normalised, errors = curve.normalised_kemeny, curve.normalised_error
     rows = []
     for index, k in enumerate(curve.k_max):
@@ -80,7 +128,7 @@ def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
                 f"{curve.kemeny[index]:.5g}",
                 f"{normalised[index]:.3f}{plus_minus}",
                 f"{curve.row_entropy[index]:.3f}",
-                "← lowest" if index == curve.best else "",
+                "← lowest" if index == lowest else "",
             )
         )
     heading = f"{name}: {curve.H} steps of random options as one step of a chain{how}; holes: {holes}"
@@ -123,7 +171,7 @@ def _without(
 
 
 def _skips_table(skips: Sequence[ExactSkip], gamma: float) -> str:
-    rows = [(str(skip.k), _number(skip.value), _loss(skip)) for skip in skips]
+    rows = [(str(skip.k), _number(skip.value), _loss(skip.value, skip.loss)) for skip in skips]
     notes = [_wrapped(f"k = {skip.k}: {skip.note}.") for skip in skips if skip.note is not None]
     heading = _wrapped(
         f"If every action had to be held for the same k steps (a fixed frame skip; exact, discount {gamma:g}), "
@@ -132,10 +180,10 @@ def _skips_table(skips: Sequence[ExactSkip], gamma: float) -> str:
     return "\n\n".join([heading, _table(("k", "V*_(k)(start)", "loss"), rows), *notes])
 
 
-def _loss(skip: ExactSkip) -> str:
-    if skip.loss is None or skip.value is None:
+def _loss(value: float | None, loss: float | None) -> str:
+    if loss is None or value is None:
         return "–"
-    return "0" if abs(skip.loss) <= 1e-9 * max(1.0, abs(skip.value)) else f"{skip.loss:.4g}"
+    return "0" if abs(loss) <= 1e-9 * max(1.0, abs(value)) else f"{loss:.4g}"
 
 
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

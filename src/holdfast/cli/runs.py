@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser"]
 
+_COLUMNS = 80
+
 _DESCRIPTION = """\
-List the runs in a folder and below it: environment, algorithm, steps, return of
-the last 20 episodes, and whether a run is finished, resumable (the command that
-began it goes on with it), in use by another process, or damaged.
+List the runs in a folder and below it: algorithm, k_max, environment, steps,
+return of the last 20 episodes, and whether a run is finished, resumable (the
+command that began it goes on with it), in use by another process, or damaged.
 """
 
 
@@ -51,10 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _as_text(found: list[RunStatus], top: Path) -> str:
-    from holdfast.cli.values import printable
+    from holdfast.cli.values import file_name, printable
 
-    header = ("run", "algorithm", "environment", "steps", "return", "status")
-    rows = [header]
+    rows = [("run", "algorithm", "k_max", "environment", "steps", "return", "status")]
     for status in found:
         config = status.config
         named = status.path.relative_to(top).as_posix() if status.path != top else str(top)
@@ -62,23 +64,34 @@ def _as_text(found: list[RunStatus], top: Path) -> str:
             (
                 named,
                 "?" if config is None else config.algo,
+                str(config.k_max) if config is not None and "k_max" in config.arguments else "",
                 "?" if config is None else config.label,
                 f"{status.steps:,}",
                 "-" if status.last_return is None else f"{status.last_return:.4g}",
                 status.status,
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    right = (3, 4)
-    lines = [
+    lines = _lines(rows)
+    if max(map(len, lines)) > _COLUMNS and all(
+        status.config is None or status.path.name.startswith(file_name(status.config.label)) for status in found
+    ):
+        # Names that were not chosen begin with the environment.
+        place = rows[0].index("environment")
+        lines = _lines([row[:place] + row[place + 1 :] for row in rows])
+    lines += [f"{status.path}: {status.problem}" for status in found if status.problem]
+    return "\n".join(map(printable, lines)) + "\n"
+
+
+def _lines(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Columns, with numbers to the right; the first row is the header."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
         "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if title in ("k_max", "steps", "return") else cell.ljust(width)
+            for cell, width, title in zip(row, widths, rows[0], strict=True)
         ).rstrip()
         for row in rows
     ]
-    lines += [f"{status.path}: {status.problem}" for status in found if status.problem]
-    return "\n".join(map(printable, lines)) + "\n"
 
 
 def _as_json(status: RunStatus) -> dict[str, Any]:

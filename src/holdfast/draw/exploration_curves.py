@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 _COLORS = tuple(PALETTE[name] for name in ("blue", "orange", "green", "purple", "sky", "vermilion", "grey"))
 _PANEL = (2.7, 2.2)
 _LEAST_ROOM = 0.05
+_LEAST_SPAN = (0.98, 1.02)
 
 
 class HorizonCurve(Protocol):
@@ -63,7 +64,8 @@ def draw_exploration_curves(
     """Kemeny's constant over K_max above, entropy below; a column for each environment, a line for each horizon.
 
     Bullets are on the least constant and on the largest entropy of every line. Above 1, the axis of the constants
-    is cut at twice the depth of the deepest minimum, so that a minimum is seen beside what is far worse. Where
+    is cut at twice the depth of the deepest minimum, so that a minimum is seen beside what is far worse. It spans
+    0.98 to 1.02 at least, so that rounding does not look like a cliff. Where
     numbers are estimates, bands are two standard errors wide to either side.
 
     Args:
@@ -114,8 +116,10 @@ def _line(axes: Axes, curve: HorizonCurve, values: Floats, errors: Floats, best:
 
 
 def _cut(axes: Axes, least: float) -> None:
-    """End the vertical axis where a minimum of ``least`` can still be seen."""
-    axes.set_ylim(top=min(axes.get_ylim()[1], 1.0 + max(2.0 * (1.0 - least), _LEAST_ROOM)))
+    """End the vertical axis where a minimum of ``least`` can still be seen, and noise still looks like noise."""
+    bottom, top = axes.get_ylim()
+    top = min(top, 1.0 + max(2.0 * (1.0 - least), _LEAST_ROOM))
+    axes.set_ylim(min(bottom, _LEAST_SPAN[0]), max(top, _LEAST_SPAN[1]))
 
 
 def _powers_of_two(axes: Axes, largest: int) -> None:
