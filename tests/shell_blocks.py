@@ -1,21 +1,27 @@
 """The shell blocks of a document, run as they are typed, at a budget of seconds.
 
-A folder of stand-ins comes first on PATH. ``holdfast`` is the real one behind smaller numbers. What would install,
-clone or serve something is not run, but must be possible: make must know the target, the project the extra.
+A folder of stand-ins comes first on PATH. ``holdfast`` is the real one behind smaller numbers, in a child of a
+process that has imported everything already. What would install, clone or serve something is not run, but must be
+possible: make must know the target, the project the extra.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import stat
 import subprocess
 import sys
+import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.architecture import ROOT
 
-__all__ = ["run_document", "shell_documents"]
+__all__ = ["command_server", "run_document", "run_holdfast", "shell_documents", "smaller"]
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
@@ -30,13 +36,37 @@ def shell_documents(documents: list[Path]) -> list[Path]:
     return [path for path in documents if "```sh\n" in path.read_text(encoding="utf-8")]
 
 
-def run_document(document: Path, folder: Path) -> None:
+@contextmanager
+def command_server(folder: Path) -> Iterator[Path]:
+    """The socket of a process that runs ``holdfast`` for others, for as long as the block lasts."""
+    path = folder / "server"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.shell_server", str(path)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
+        start_new_session=True,
+    )
+    try:
+        until = time.monotonic() + 120.0
+        while not path.exists():
+            assert server.poll() is None, "the server of commands has ended"
+            assert time.monotonic() < until, "the server of commands does not begin"
+            time.sleep(0.05)
+        yield path
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def run_document(document: Path, folder: Path, server: Path) -> None:
     """Run all shell blocks of a document in ``folder``, one after the other, with the files that it shows."""
     stand_ins = folder / ".stand-ins"
     stand_ins.mkdir()
     for name in ("holdfast", "make", "pip", "git", "tensorboard", "python"):
         script = stand_ins / name
-        script.write_text(f'#!/bin/sh\nexec {sys.executable} -m tests.shell_blocks {name} "$@"\n')
+        client = f"-S {ROOT / 'tests' / 'shell_server.py'} {server}"
+        asked = client if name == "holdfast" else f"-m tests.shell_blocks {name}"
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} {asked} "$@"\n')
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
     for language, text in _BLOCK.findall(document.read_text(encoding="utf-8")):
         named = _NAMED.match(text)
@@ -51,6 +81,7 @@ def run_document(document: Path, folder: Path) -> None:
                 "PATH": f"{stand_ins}:/usr/bin:/bin",
                 "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}",
                 "HOME": str(folder),
+                "OMP_NUM_THREADS": "1",
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -100,13 +131,16 @@ def check_python(arguments: list[str]) -> None:
     assert any(place.exists() for place in places), arguments
 
 
+def run_holdfast(arguments: list[str]) -> int:
+    """What ``holdfast`` does, with less to do."""
+    from holdfast.cli import main
+
+    sys.argv[0] = "holdfast"
+    return main(smaller(arguments))
+
+
 if __name__ == "__main__":
     program, *given = sys.argv[1:]
-    if program == "holdfast":
-        from holdfast.cli import main
-
-        sys.argv[0] = "holdfast"
-        sys.exit(main(smaller(given)))
     checks = {"make": check_make, "pip": check_pip, "python": check_python}
     if program in checks:
         checks[program](given)

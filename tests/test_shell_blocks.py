@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.architecture import DOCUMENTS, ROOT
-from tests.shell_blocks import run_document, shell_documents, smaller
+from tests.shell_blocks import command_server, run_document, shell_documents, smaller
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with command_server(tmp_path_factory.mktemp("server")) as path:
+        yield path
 
 
 @pytest.mark.parametrize("document", shell_documents(DOCUMENTS), ids=lambda path: str(path.relative_to(ROOT)))
-def test_shell_blocks_can_be_typed(document: Path, tmp_path: Path) -> None:
-    run_document(document, tmp_path)
+def test_shell_blocks_can_be_typed(document: Path, tmp_path: Path, server: Path) -> None:
+    run_document(document, tmp_path, server)
 
 
 @pytest.mark.parametrize(
@@ -26,11 +33,11 @@ def test_shell_blocks_can_be_typed(document: Path, tmp_path: Path) -> None:
         "nothing",
     ],
 )
-def test_what_cannot_be_typed_is_noticed(typed: str, tmp_path: Path) -> None:
+def test_what_cannot_be_typed_is_noticed(typed: str, tmp_path: Path, server: Path) -> None:
     document = tmp_path / "page.md"
     document.write_text(f"```sh\n{typed}\n```\n")
     with pytest.raises(AssertionError):
-        run_document(document, tmp_path)
+        run_document(document, tmp_path, server)
 
 
 def test_budgets_are_made_smaller() -> None:

@@ -110,7 +110,7 @@ def test_plot_draws_the_holds_of_one_run(folder: Path, tmp_path: Path, capsys: p
     [
         (["nowhere"], "RUN must be the folder of a run, or one that holds such, and 'nowhere' is none"),
         (["."], "holds none"),
-        (["one", "-o", "curves.gif"], "path must end in .png, .pdf or .svg"),
+        (["one", "-o", "curves.gif"], "-o must end in .png, .pdf or .svg"),
         (["one", "--window", "0"], "--window must be a whole number of at least 1"),
         (["zero"], "config.json is damaged"),
         (["one", "two", "--show", "holds"], "RUN must be the folder of one run for --show holds"),

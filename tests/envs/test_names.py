@@ -8,6 +8,7 @@ import pytest
 from gymnasium import spaces
 
 from holdfast.envs import action_names, make_env, observation_names
+from holdfast.envs.names import two_axes
 
 
 class Nameless(gymnasium.Env):
@@ -59,3 +60,21 @@ def test_a_cut_action_set_has_no_wrong_names() -> None:
     env = make_env("MountainCar-v0")
     env.action_space = spaces.Discrete(2)
     assert action_names(env) == ("action 0", "action 1")
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [("angle,0", (1, 0)), (" 0 , speed ", (0, 2)), ("2,1", (2, 1)), ("speed,angle", (2, 1))]
+)
+def test_two_axes_by_name_or_number(given: str, found: tuple[int, int]) -> None:
+    assert two_axes(given, ("position", "angle", "speed")) == found
+
+
+@pytest.mark.parametrize("given", ["angle", "0,0", "0,1,2", "0,3", "0,-1", "0,height", ""])
+def test_what_are_no_two_axes(given: str) -> None:
+    with pytest.raises(ValueError, match="--axes must be two different ones of position, angle, speed"):
+        two_axes(given, ("position", "angle", "speed"))
+
+
+def test_no_axes_without_names() -> None:
+    with pytest.raises(ValueError, match="--axes must not be given where observations are no vectors"):
+        two_axes("0,1", ())

@@ -13,6 +13,7 @@ from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 from holdfast.analysis.numbers import number_names
 from holdfast.core.checks import check_integer
 from holdfast.envs import GridMap, GridWorld, NamedFailures, make_env
+from holdfast.envs.names import two_axes
 
 __all__ = ["Explorable", "axes_in", "environments", "goal_along", "name_of", "shared_map"]
 
@@ -62,25 +63,10 @@ def axes_in(env: gymnasium.Env[Any, Any], given: Any) -> tuple[int, int] | None:
     if given is None:
         return None
     if isinstance(given, str):
-        return _named_axes(given, number_names(env))
+        return two_axes(given, number_names(env))
     if not isinstance(given, Sequence) or len(given) != 2:
         raise TypeError(f"axes must be two numbers, or two names with a comma between, not {given!r}")
     return check_integer("axes", given[0], at_least=0), check_integer("axes", given[1], at_least=0)
-
-
-def _named_axes(given: str, names: Sequence[str]) -> tuple[int, int]:
-    """Two of ``names``, by themselves or by their numbers, with a comma between."""
-    numbers = [
-        names.index(part) if part in names else int(part) if part.isdecimal() and len(part) < 9 else -1
-        for part in map(str.strip, given.split(","))
-    ]
-    if len(numbers) != 2 or len(set(numbers)) != 2 or not all(0 <= number < len(names) for number in numbers):
-        raise ValueError(
-            f"--axes must be two different ones of {', '.join(names)}, by name or by number from 0, not {given!r}"
-            if len(names) >= 2
-            else "--axes must not be given where observations are no vectors"
-        )
-    return numbers[0], numbers[1]
 
 
 def name_of(given: Any, env: gymnasium.Env[Any, Any]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 
-__all__ = ["action_names", "observation_names"]
+__all__ = ["action_names", "observation_names", "two_axes"]
 
 _ACTIONS = {
     "MountainCar": ("push left", "no push", "push right"),
@@ -74,3 +75,22 @@ def _own_names(env: Any) -> tuple[str, ...]:
 def _kind(env: gymnasium.Env[Any, Any]) -> str:
     spec = env.unwrapped.spec
     return "" if spec is None else spec.name
+
+
+def two_axes(given: str, names: Sequence[str]) -> tuple[int, int]:
+    """Two of the numbers of an observation, typed by their names or their places, with a comma between.
+
+    Raises:
+        ValueError: They are not two different ones of those that there are.
+    """
+    numbers = [
+        names.index(part) if part in names else int(part) if part.isdecimal() and len(part) < 9 else -1
+        for part in map(str.strip, given.split(","))
+    ]
+    if len(numbers) != 2 or len(set(numbers)) != 2 or not all(0 <= number < len(names) for number in numbers):
+        raise ValueError(
+            f"--axes must be two different ones of {', '.join(names)}, by name or by number from 0, not {given!r}"
+            if len(names) >= 2
+            else "--axes must not be given where observations are no vectors"
+        )
+    return numbers[0], numbers[1]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.draw import CellLayout, HoldMap, draw_hold_map, draw_option_values, draw_policy
 from holdfast.envs import GridWorld, action_names, observation_names
+from holdfast.envs.names import two_axes
 from holdfast.runs.actors import NetworkActor, TableActor
 from holdfast.runs.evaluation import LONGEST_EPISODE, Actor, play
 
@@ -58,18 +59,7 @@ def find_axes(given: str, env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
     Raises:
         ValueError: They are not two different ones of those that there are.
     """
-    names = observation_names(env)
-    numbers = [
-        names.index(part) if part in names else int(part) if part.isdecimal() and len(part) < 9 else -1
-        for part in map(str.strip, given.split(","))
-    ]
-    if len(numbers) != 2 or len(set(numbers)) != 2 or not all(0 <= number < len(names) for number in numbers):
-        raise ValueError(
-            f"--axes must be two different ones of {', '.join(names)}, by name or by number from 0, not {given!r}"
-            if names
-            else "--axes must not be given where observations are no vectors"
-        )
-    return numbers[0], numbers[1]
+    return two_axes(given, observation_names(env))
 
 
 def choose_axes(actor: NetworkActor, trip: Trip, space: spaces.Box) -> tuple[int, int]:
