@@ -31,8 +31,8 @@ class Layer:
 _LEARNERS = ("files", "core", "mdp", "envs", "draw", "tabular", "deep")
 
 LAYERS = {
-    "files": Layer((), ("numpy",)),
     "core": Layer((), ("numpy",)),
+    "files": Layer(("core",)),
     "mdp": Layer(("core",), ("scipy",)),
     "envs": Layer(("core", "mdp"), ("gymnasium", "ale_py", "minatar")),
     "draw": Layer(("files", "core"), ("matplotlib",)),

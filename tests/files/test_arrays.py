@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.files import read_arrays, write_arrays
 
 Arrays = dict[str, NDArray[Any]]
@@ -94,7 +95,7 @@ def sentence(path: Path) -> str:
 def assert_refused(path: Path) -> None:
     with little_memory(2**20), pytest.raises(ValueError, match=sentence(path)) as caught:
         read_arrays(path)
-    assert caught.type is ValueError
+    assert caught.type is InputError
 
 
 def assert_bytes_refused(content: bytes, folder: Path) -> None:
@@ -109,7 +110,7 @@ def assert_read_or_refused(content: bytes, folder: Path) -> None:
     try:
         found = read_arrays(path)
     except ValueError as error:
-        if type(error) is ValueError and re.match(sentence(path), str(error)):
+        if type(error) is InputError and re.match(sentence(path), str(error)):
             return
         raise
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])

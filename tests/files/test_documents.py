@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.core.errors import InputError
 from holdfast.files import documents, parse_json, plain_file, read_json, replace_json
 
 JSON = st.recursive(
@@ -153,7 +154,7 @@ def test_documents_may_be_nested_but_not_without_end(opening: bytes, closing: by
 def test_what_is_no_strict_json_is_refused_in_one_short_sentence(text: bytes) -> None:
     with pytest.raises(ValueError, match=sentence(SOMEWHERE, "is damaged")) as caught:
         parse_json(text, SOMEWHERE)
-    assert caught.type is ValueError
+    assert caught.type is InputError
     assert len(str(caught.value)) < 300
 
 
@@ -162,7 +163,7 @@ def test_bytes_from_anywhere_are_a_document_or_refused(text: bytes) -> None:
     try:
         found = parse_json(text, SOMEWHERE)
     except ValueError as error:
-        if type(error) is ValueError and re.match(sentence(SOMEWHERE, "is damaged"), str(error)):
+        if type(error) is InputError and re.match(sentence(SOMEWHERE, "is damaged"), str(error)):
             return
         raise
     json.dumps(found, allow_nan=False)

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from holdfast.core.errors import InputError
 from holdfast.files import read_arrays, read_document, read_state, write_arrays, write_state
 
 ONE = {"all.safetensors": ()}
@@ -299,7 +300,7 @@ def test_a_document_that_does_not_fit_its_arrays_is_refused(
     damage(tmp_path)
     with pytest.raises(ValueError, match=sentence(tmp_path / "state.json")) as caught:
         read_state(tmp_path, TWO)
-    assert caught.type is ValueError
+    assert caught.type is InputError
     assert len(str(caught.value)) < len(str(tmp_path)) + 300
 
 

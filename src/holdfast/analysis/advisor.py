@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from holdfast.analysis.intervals import Estimate, in_percent
 from holdfast.analysis.results import Visitation, VisitationStudy
+from holdfast.core.errors import InputError
 from holdfast.mdp.exploration import ExplorationCurve
 
 __all__ = ["Advice", "advise_from_chain", "advise_from_visits", "clearly_lowest"]
@@ -57,7 +58,7 @@ def advise_from_visits(study: VisitationStudy) -> Advice:
         (result for result in study.results if result.mode == "dynamic"), key=lambda found: found.k_max
     )
     if not results:
-        raise ValueError("study must have results of the mode 'dynamic' to advise a longest hold")
+        raise InputError("study must have results of the mode 'dynamic' to advise a longest hold")
     first = results[0]
     if len(results) == 1:
         return _alone(first.k_max)

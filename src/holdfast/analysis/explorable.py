@@ -12,6 +12,7 @@ from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
 from holdfast.analysis.numbers import number_names
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.envs import GridMap, GridWorld, NamedFailures, make_env
 from holdfast.envs.names import two_axes
 
@@ -40,7 +41,7 @@ def environments(given: Any, stack: ExitStack) -> list[NamedFailures]:
     else:
         places = list(given) if isinstance(given, Sequence) else [given]
     if not places or not all(isinstance(place, gymnasium.Env) for place in places):
-        raise TypeError(
+        raise InputTypeError(
             "env must be a name, a Gymnasium environment, a callable that makes one, or a list of environments, "
             f"not {given!r}"
         )
@@ -49,7 +50,7 @@ def environments(given: Any, stack: ExitStack) -> list[NamedFailures]:
         stack.callback(named[0].close)
     for name in ("observation_space", "action_space"):
         if any(getattr(place, name) != getattr(places[0], name) for place in places):
-            raise ValueError(f"env must be environments with the same {name.replace('_', ' ')}")
+            raise InputError(f"env must be environments with the same {name.replace('_', ' ')}")
     return named
 
 
@@ -65,7 +66,7 @@ def axes_in(env: gymnasium.Env[Any, Any], given: Any) -> tuple[int, int] | None:
     if isinstance(given, str):
         return two_axes(given, number_names(env))
     if not isinstance(given, Sequence) or len(given) != 2:
-        raise TypeError(f"axes must be two numbers, or two names with a comma between, not {given!r}")
+        raise InputTypeError(f"axes must be two numbers, or two names with a comma between, not {given!r}")
     return check_integer("axes", given[0], at_least=0), check_integer("axes", given[1], at_least=0)
 
 

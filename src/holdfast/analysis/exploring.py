@@ -14,6 +14,7 @@ from holdfast.analysis.fixed_skip import ExactSkip, exact_skips
 from holdfast.analysis.results import VisitationStudy
 from holdfast.analysis.visitation import StudyProgress, study_visitation
 from holdfast.core.checks import check_choice, check_integer, check_real
+from holdfast.core.errors import InputError
 from holdfast.envs import GridWorld
 from holdfast.envs.exploration_chain import HOLES, exploration_kernel
 from holdfast.mdp import NoConvergenceError, TabularMDP
@@ -178,7 +179,7 @@ def check_numbers(steps: int | None, horizon: int | None, gamma: float | None, s
         ValueError: One is out of range.
     """
     if steps is not None and check_integer("--budget", steps) > LARGEST_BUDGET:
-        raise ValueError(f"--budget must be at most {LARGEST_BUDGET:,}, not {steps:,}")
+        raise InputError(f"--budget must be at most {LARGEST_BUDGET:,}, not {steps:,}")
     if horizon is not None:
         check_integer("--horizon", horizon)
     if gamma is not None:
@@ -205,7 +206,7 @@ def _refuse(options: Mapping[str, bool], why: str) -> None:
     """ValueError that names the first option that was given."""
     for option, is_given in options.items():
         if is_given:
-            raise ValueError(f"{option} {why}")
+            raise InputError(f"{option} {why}")
 
 
 def _model(env: gymnasium.Env[Any, Any], gamma: float, must_be: bool) -> TabularMDP | None:
@@ -213,7 +214,7 @@ def _model(env: gymnasium.Env[Any, Any], gamma: float, must_be: bool) -> Tabular
         return TabularMDP.from_gymnasium(env, gamma)
     except (TypeError, ValueError) as error:
         if must_be:
-            raise ValueError(f"--study must be visits or auto without a transition table: {error}") from None
+            raise InputError(f"--study must be visits or auto without a transition table: {error}") from None
         return None
 
 
@@ -240,7 +241,7 @@ def _chain(
     except ValueError as error:
         said = f"--{error}" if str(error).startswith("holes ") else str(error)
         if asked.study == "chain" or any(asked.of_chain.values()):
-            raise ValueError(said) from None
+            raise InputError(said) from None
         notes.append(f"Episodes were played instead of looking at the chain: {error}.")
         return None
     if is_refused:

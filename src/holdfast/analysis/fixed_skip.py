@@ -21,6 +21,7 @@ from holdfast.analysis.fitted_q import Averager, FittedQ, Samples, are_states, f
 from holdfast.analysis.held_tuples import episode_starts, held_tuples
 from holdfast.analysis.run_replay import as_vectors, read_replay
 from holdfast.core.checks import check_discount, check_integer
+from holdfast.core.errors import InputError
 from holdfast.core.history import discounts
 from holdfast.deep.replay import OptionReplayBuffer
 from holdfast.mdp import NoConvergenceError, TabularMDP, persistent_mdp, q_star
@@ -82,7 +83,7 @@ def exact_skips(mdp: TabularMDP, ks: Iterable[int]) -> list[ExactSkip]:
     """
     skips = _checked_skips(ks)
     if mdp.initial is None:
-        raise ValueError("mdp must have a start, a state or a distribution, for skips to be compared there")
+        raise InputError("mdp must have a start, a state or a distribution, for skips to be compared there")
     best = _start_value(mdp)
     found = []
     for k in skips:
@@ -106,7 +107,7 @@ def _start_value(mdp: TabularMDP) -> float:
 def _checked_skips(ks: Iterable[int]) -> list[int]:
     skips = [check_integer("a skip in ks", k) for k in ks]
     if not skips:
-        raise ValueError("ks must name at least one skip")
+        raise InputError("ks must name at least one skip")
     return skips
 
 
@@ -159,7 +160,7 @@ def persistence_index(
     """
     gamma_k = float(discounts(check_discount(gamma), check_integer("k", k))[k])
     if gamma_k >= 1.0:
-        raise ValueError("gamma must be below 1 for B_k, which divides by 1 − γ^k")
+        raise InputError("gamma must be below 1 for B_k, which divides by 1 − γ^k")
     return start_value - float(np.average(np.abs(differences), weights=np.asarray(weights))) / (1.0 - gamma_k)
 
 
@@ -190,7 +191,7 @@ def estimate_run_skips(
     k_max = RunFolder(run).read_config().k_max
     skips = None if ks is None else _checked_skips(ks)
     if k_max == 1 and skips != [1]:
-        raise ValueError("this run never held an action longer than one step; train with a larger --k-max")
+        raise InputError("this run never held an action longer than one step; train with a larger --k-max")
     if skips is None:
         skips = list(range(1, min(k_max, replay.buffer_size) + 1))
     return estimate_skips(replay, skips, starts=starts, seed=seed)
@@ -219,7 +220,7 @@ def estimate_skips(
 
     first = vectors(episode_starts(replay)) if starts is None else as_vectors(space, starts)
     if not len(first):
-        raise ValueError("the replay has no first observation of an episode: give some as starts")
+        raise InputError("the replay has no first observation of an episode: give some as starts")
     by_state = isinstance(space, spaces.Discrete) or are_states(vectors(held_tuples(replay, 1).rows))
     rows = [_estimate(replay, k, vectors, first, by_state, np.random.default_rng((seed, k))) for k in skips]
     return _with_losses(rows)

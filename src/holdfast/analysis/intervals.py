@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from holdfast.core.checks import check_integer, check_probability
+from holdfast.core.errors import InputError
 from holdfast.runs.statistics import Estimate, mean_estimate
 
 __all__ = ["LEVEL", "Estimate", "in_percent", "mean_estimate", "quantile_estimate", "wilson_estimate"]
@@ -33,7 +34,7 @@ def wilson_estimate(successes: int, trials: int, level: float = LEVEL) -> Estima
     n = check_integer("trials", trials, at_least=0)
     won = check_integer("successes", successes, at_least=0)
     if won > n:
-        raise ValueError(f"successes must be at most the {n} trials, not {won}")
+        raise InputError(f"successes must be at most the {n} trials, not {won}")
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan)
     z = float(norm.ppf(0.5 + check_probability("level", level) / 2.0))

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_discount, check_integer
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_array, take_mapping
 from holdfast.deep.replay import OptionReplayBuffer
 from holdfast.runs.directory import RunFolder
@@ -36,29 +37,29 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     """
     folder = RunFolder(Path(run))
     if not folder.is_run:
-        raise ValueError(f"--run must be the folder of a run of holdfast train, and {str(run)!r} is none")
+        raise InputError(f"--run must be the folder of a run of holdfast train, and {str(run)!r} is none")
     config = folder.read_config()
     if not config.algorithm.is_deep:
-        raise ValueError(
+        raise InputError(
             f"--run must be of an agent with a replay, and {config.algo} learns in a table without one"
         )
     checkpoint = folder.read_checkpoint(config.algo)
     if checkpoint is None:
-        raise ValueError(f"{run} has no checkpoint yet, and the replay is in it")
+        raise InputError(f"{run} has no checkpoint yet, and the replay is in it")
     if take(checkpoint, "agent") is None:
-        raise ValueError(f"{run} keeps no replay: it was trained with --checkpoint-every 0")
+        raise InputError(f"{run} keeps no replay: it was trained with --checkpoint-every 0")
     policy, agent = read_policy(folder.path), take_mapping(checkpoint, "agent")
     actions = space_from(policy, "action_space")
     if not isinstance(actions, spaces.Discrete):
-        raise ValueError("the saved policy must have discrete actions")
+        raise InputError("the saved policy must have discrete actions")
     arguments, made_of = config.arguments, take_mapping(agent, "made_of")
     try:
         size = check_integer("buffer_size", arguments.get("buffer_size"))
         gamma = check_discount(arguments.get("gamma"))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{folder.config_file} is damaged: {error}") from None
+        raise InputError(f"{folder.config_file} is damaged: {error}") from None
     if take(made_of, "k_max") != str(config.k_max):
-        raise ValueError(f"{folder.config_file} is damaged: k_max must be that of the checkpoint")
+        raise InputError(f"{folder.config_file} is damaged: k_max must be that of the checkpoint")
     saved = take_mapping(agent, "replay")
     n_views = _n_views(saved)
     replay = OptionReplayBuffer(
@@ -115,7 +116,7 @@ def _vectors(space: spaces.Space[Any], observations: Any) -> NDArray[np.float64]
             columns = (rows - space.start).T
             parts = [np.eye(int(n))[column] for n, column in zip(space.nvec, columns, strict=True)]
             return np.concatenate(parts, axis=1)
-    raise ValueError(
+    raise InputError(
         f"a fixed skip is estimated from observations that are vectors or numbers, "
         f"not from {' '.join(str(space).split())[:100]}"
     )

@@ -24,6 +24,7 @@ from holdfast.analysis.random_options import Budget, PythonRoller, Roller, RollO
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.analysis.study_notes import study_notes
 from holdfast.core.checks import check_choice, check_integer
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.tabular.world import LOOPS
 
 __all__ = [
@@ -107,7 +108,7 @@ def study_visitation(
         envs = environments(env, stack)
         roller = find_compiled(envs[0], seed) if len(envs) == 1 and loop != "python" else None
         if roller is None and loop == "compiled":
-            raise ValueError(
+            raise InputError(
                 "loop must be 'auto' or 'python' here: compiled are only MountainCar and grids without slips, one "
                 "at a time and in no wrapper that may change them"
             )
@@ -252,16 +253,16 @@ def _summary(
 def _settings(k_values: Sequence[int], modes: Sequence[str]) -> list[Setting]:
     for name, given in (("k_values", k_values), ("modes", modes)):
         if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) == 0:
-            raise TypeError(f"{name} must be a list of at least one, not {given!r}")
+            raise InputTypeError(f"{name} must be a list of at least one, not {given!r}")
     settings = [Setting.checked(k_max, mode) for mode in modes for k_max in k_values]
     if len(set(settings)) < len(settings):
-        raise ValueError("k_values and modes must have each value once")
+        raise InputError("k_values and modes must have each value once")
     return settings
 
 
 def _budget(episodes: int | None, steps: int | None) -> Budget:
     if episodes is not None and steps is not None:
-        raise ValueError("steps must not be given where episodes are: one of them is the budget")
+        raise InputError("steps must not be given where episodes are: one of them is the budget")
     if episodes is not None:
         return Budget(check_integer("episodes", episodes), "episodes")
     return Budget(DEFAULT_STEPS if steps is None else check_integer("steps", steps), "steps")

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from holdfast.core.errors import InputError
+
 if TYPE_CHECKING:
     from holdfast.experiments.campaign import Standing
     from holdfast.experiments.engines.base import Engine
@@ -100,9 +102,9 @@ def check_csv(path: Path | None) -> None:
     if path is None:
         return
     if path.suffix != ".csv" or path.is_dir():
-        raise ValueError(f"--csv must name a file that ends in .csv, not {str(path)!r}")
+        raise InputError(f"--csv must name a file that ends in .csv, not {str(path)!r}")
     if path.parent.exists() and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise ValueError(f"--csv must name a file in a folder that can be written to, and {path.parent} is none")
+        raise InputError(f"--csv must name a file in a folder that can be written to, and {path.parent} is none")
 
 
 def show(experiment: Experiment, manifest: Manifest, rows: Table, picture: Path) -> None:
@@ -111,7 +113,7 @@ def show(experiment: Experiment, manifest: Manifest, rows: Table, picture: Path)
     from holdfast.experiments.tables import table_length
 
     if table_length(rows) == 0:
-        raise ValueError(f"{experiment.label} has jobs that are done and no rows: there is nothing to show")
+        raise InputError(f"{experiment.label} has jobs that are done and no rows: there is nothing to show")
     lines = _asked(experiment, "summary", lambda: experiment.summary(rows))
     title = textwrap.fill(experiment.title, _COLUMNS)
     sys.stdout.write(f"\n{title}\n\n" + "\n".join(lines) + "\n\n")
@@ -142,7 +144,7 @@ def _asked(experiment: Experiment, what: str, ask: Callable[[], T]) -> T:
         if experiment.label.startswith("fig:") or os.environ.get("HOLDFAST_DEBUG"):
             raise
         told = " ".join(str(error).split())
-        raise ValueError(
+        raise InputError(
             f"{what} of {experiment.label} raised {type(error).__name__}: {told}; the rows are stored"
         ) from error
 

@@ -6,6 +6,8 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from holdfast.core.errors import InputError
+
 if TYPE_CHECKING:
     from holdfast.experiments.engines.base import Engine
 
@@ -54,7 +56,7 @@ def make_engine(arguments: argparse.Namespace) -> Engine:
     jobs = None if arguments.jobs is None else check_integer("--jobs", arguments.jobs)
     for name in ("address", "cpus_per_job", "gpus_per_job"):
         if arguments.engine != "ray" and getattr(arguments, name) is not None:
-            raise ValueError(f"--{name.replace('_', '-')} must be given with --engine ray")
+            raise InputError(f"--{name.replace('_', '-')} must be given with --engine ray")
     if arguments.engine == "local":
         from holdfast.experiments.engines.local import LocalEngine
 

@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.errors import InputError, InputTypeError
+
 if TYPE_CHECKING:
     import gymnasium
 
@@ -29,7 +31,7 @@ def named_environment(arguments: argparse.Namespace) -> gymnasium.Env[Any, Any]:
         try:
             env = make_env(arguments.environment, **given)
         except TypeError as error:
-            raise TypeError(_how_to_give(arguments.environment, error)) from error
+            raise InputTypeError(_how_to_give(arguments.environment, error)) from error
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         sys.stderr.write(f"holdfast {arguments.verb}: warning: {sentence}\n")
     return env
@@ -68,7 +70,7 @@ def output_folder(arguments: argparse.Namespace) -> Path | None:
 def check_folder(out: Path) -> None:
     """ValueError if a file is where a folder is to be."""
     if out.exists() and not out.is_dir():
-        raise ValueError(f"-o must name a folder, but {out} is a file")
+        raise InputError(f"-o must name a folder, but {out} is a file")
 
 
 def prints_apart(arguments: argparse.Namespace) -> AbstractContextManager[Any]:

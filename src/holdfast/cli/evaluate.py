@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
+from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
     from holdfast.runs import Evaluation
@@ -127,9 +128,9 @@ def _refuse_what_would_be_ignored(arguments: argparse.Namespace) -> None:
     if arguments.sweep_tolerance:
         for name in ("axes", "render", "decision_tolerance", "interrupt_margin"):
             if getattr(arguments, name) is not None:
-                raise ValueError(f"--{name.replace('_', '-')} must not be given with --sweep-tolerance")
+                raise InputError(f"--{name.replace('_', '-')} must not be given with --sweep-tolerance")
     if arguments.axes is not None and arguments.out is None:
-        raise ValueError("--axes must be given with --out, the folder that the map is drawn into")
+        raise InputError("--axes must be given with --out, the folder that the map is drawn into")
 
 
 def _axes(shown: Shown, given: str | None) -> tuple[int, int] | None:
@@ -168,7 +169,7 @@ def render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
     from holdfast.runs.video import FORMATS, film, write_film
 
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
+        raise InputError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
     # Nothing is shown on a screen: pygame need not look for one, nor greet.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -192,7 +193,7 @@ def _env_with_pictures(shown: Shown) -> Any:
     if env.render_mode == "rgb_array":
         return env
     env.close()
-    raise ValueError(
+    raise InputError(
         "--render needs an environment that renders as rgb_array: "
         f"{shown.environment} must take render_mode as an argument, and hand it on"
     )

@@ -11,6 +11,8 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.errors import InputError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -117,7 +119,7 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Study, print, write."""
     if (arguments.environment is None) == (arguments.folder is None):
-        raise ValueError("ENV or --run must be given, and not both")
+        raise InputError("ENV or --run must be given, and not both")
     return _from_run(arguments) if arguments.environment is None else _from_environment(arguments)
 
 
@@ -204,7 +206,7 @@ def _check_only_of_runs(arguments: argparse.Namespace) -> None:
     }
     for option, is_given in given.items():
         if is_given:
-            raise ValueError(f"{option} must not be given with --run: it is about ENV")
+            raise InputError(f"{option} must not be given with --run: it is about ENV")
 
 
 def _training(arguments: argparse.Namespace, k_max: int) -> str:
@@ -217,7 +219,7 @@ def _k_values(text: str) -> list[int]:
     """The numbers of a list with commas."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and len(part) < 19 and 1 <= int(part) <= LARGEST_K_MAX for part in parts):
-        raise ValueError(
+        raise InputError(
             f"--k-max must be whole numbers from 1 to {LARGEST_K_MAX:,} with commas between, not {text!r}"
         )
     return [int(part) for part in parts]

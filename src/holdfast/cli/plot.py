@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.errors import InputError
+
 __all__ = ["add_parser"]
 
 _QUANTITIES = ("return", "evaluation", "decisions", "hold", "length", "holds")
@@ -79,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.runs.directory import RunFolder, find_runs
 
     if arguments.out is not None and arguments.out.suffix.lower() not in _PICTURES:
-        raise ValueError(f"-o must end in .png, .pdf or .svg, not {str(arguments.out)!r}")
+        raise InputError(f"-o must end in .png, .pdf or .svg, not {str(arguments.out)!r}")
     first = str(arguments.runs[0])
     if first.lower().startswith("fig:") or (is_code(first) and not arguments.runs[0].exists()):
         return _draw_figure(arguments)
@@ -95,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = find_runs(given) if given.is_dir() else None
         if not found:
             is_what = "holds none" if given.is_dir() else "is none"
-            raise ValueError(
+            raise InputError(
                 f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} {is_what}"
             )
         for status in found:
@@ -105,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 paths[status.path] = None
     if not paths:
-        raise ValueError("RUN must name at least one run that has something to show")
+        raise InputError("RUN must name at least one run that has something to show")
     over = arguments.over.removesuffix("s")
     panels = learning_curves(list(paths), arguments.show, over, window)
     figure = draw_curves(panels, arguments.over, QUANTITIES[arguments.show].title)
@@ -119,9 +121,9 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
     from holdfast.runs.directory import RunFolder
 
     if len(arguments.runs) != 1 or not RunFolder(arguments.runs[0]).is_run:
-        raise ValueError("RUN must be the folder of one run for --show holds")
+        raise InputError("RUN must be the folder of one run for --show holds")
     if arguments.over != "steps" or arguments.window != 20:
-        raise ValueError("--over and --window must not be given with --show holds")
+        raise InputError("--over and --window must not be given with --show holds")
     steps, shares, title = holds_over_training(arguments.runs[0])
     figure = draw_holds_over_training(steps, shares, title)
     sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
@@ -141,9 +143,9 @@ def _draw_figure(arguments: argparse.Namespace) -> int:
         allow_code(named)
     experiment = find_experiment(named)
     if len(arguments.runs) > 2:
-        raise ValueError(f"{experiment.label} must be given with one folder of rows at most")
+        raise InputError(f"{experiment.label} must be given with one folder of rows at most")
     if (arguments.show, arguments.over, arguments.window) != ("return", "steps", 20):
-        raise ValueError(f"--show, --over and --window must not be given with {experiment.label}")
+        raise InputError(f"--show, --over and --window must not be given with {experiment.label}")
     name = picture_name(experiment)
     # The largest scale of which there is something.
     usual = [Path("results", "reproduce", f"{name}-{scale}") for scale in reversed(SCALES)]
@@ -151,7 +153,7 @@ def _draw_figure(arguments: argparse.Namespace) -> int:
     if not found:
         where = str(arguments.runs[1]) if len(arguments.runs) == 2 else "results/reproduce"
         typed = named if is_code(named) else experiment.name
-        raise ValueError(f"{experiment.label} has no stored rows yet in {where}: run holdfast reproduce {typed}")
+        raise InputError(f"{experiment.label} has no stored rows yet in {where}: run holdfast reproduce {typed}")
     manifest, rows = read_campaign(found[0], experiment)
     done = len(Store(found[0]).stored())
     sys.stdout.write(f"{manifest.what}: rows of {done} of {len(manifest.jobs)} jobs in {found[0]}\n")

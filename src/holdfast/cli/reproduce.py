@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.campaigns import check_csv, picture_name, run_and_show
 from holdfast.cli.engine_options import add_engine_options, make_engine
+from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
     from holdfast.experiments.campaign import Standing
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(_list(arguments.out))
         return 0
     if arguments.label == "all" and arguments.csv is not None:
-        raise ValueError("--csv must be given with one label, not with all")
+        raise InputError("--csv must be given with one label, not with all")
     check_csv(arguments.csv)
     if is_code(arguments.label):
         allow_code(arguments.label)

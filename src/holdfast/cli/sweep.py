@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.engine_options import add_engine_options, make_engine
+from holdfast.core.errors import InputError
 
 __all__ = ["add_parser"]
 
@@ -124,12 +125,12 @@ def _grid(given: list[str]) -> dict[str, list[Any]]:
     for pair in given:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier() or not text:
-            raise ValueError(f"--grid must be NAME=V1,V2,..., not {pair!r}")
+            raise InputError(f"--grid must be NAME=V1,V2,..., not {pair!r}")
         if name in grid:
-            raise ValueError(f"--grid must name {name!r} once")
+            raise InputError(f"--grid must name {name!r} once")
         values = [literal(part) for part in _parts(text)]
         if any(value in values[:place] for place, value in enumerate(values)):
-            raise ValueError(f"--grid must give each value of {name!r} once")
+            raise InputError(f"--grid must give each value of {name!r} once")
         grid[name] = values
     return grid
 

@@ -11,6 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from holdfast.core.errors import InputError
+
 if TYPE_CHECKING:
     from holdfast.runs.training import Outcome
 
@@ -252,9 +254,9 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
             arguments.resume = Path("runs") / arguments.resume
         folder = RunFolder(arguments.resume)
         if arguments.out is not None or arguments.name is not None:
-            raise ValueError("--resume must not be given with --out or --name: it names the run's folder")
+            raise InputError("--resume must not be given with --out or --name: it names the run's folder")
         if not folder.is_run:
-            raise ValueError(f"--resume must name the folder of a run, and {arguments.resume} is none")
+            raise InputError(f"--resume must name the folder of a run, and {arguments.resume} is none")
         options |= folder.read_config().options()
     if arguments.config is not None:
         options |= read_options(arguments.config)
@@ -267,7 +269,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
             before = options.get(name)
             options[name] = {**(before if isinstance(before, dict) else {}), **keyword_arguments(option, pairs)}
     if "algo" in given and given["algo"] != options.get("algo", given["algo"]) and arguments.resume is not None:
-        raise ValueError(f"--algo must be that of the run, {options['algo']}, not {given['algo']}")
+        raise InputError(f"--algo must be that of the run, {options['algo']}, not {given['algo']}")
     return options | given
 
 
@@ -280,7 +282,7 @@ def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
     if not isinstance(name, str) or not is_code(name):
         return
     if typed != name:
-        raise ValueError(
+        raise InputError(
             f"ENV must be given to run {name}: it is code, and files do not choose the code that is run"
         )
     allow_code(name)
@@ -299,11 +301,11 @@ def _run_folder(arguments: argparse.Namespace) -> Path | None:
         return Path(arguments.resume)
     if arguments.out is not None:
         if arguments.name is not None:
-            raise ValueError("--name must not be given with --out, which names the run's folder")
+            raise InputError("--name must not be given with --out, which names the run's folder")
         return Path(arguments.out)
     if arguments.name is not None:
         if file_name(arguments.name) != arguments.name:
-            raise ValueError(f"--name must be made of letters, digits, - _ and ., not {arguments.name!r}")
+            raise InputError(f"--name must be made of letters, digits, - _ and ., not {arguments.name!r}")
         return Path("runs", arguments.name)
     return None
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.errors import InputError
+
 __all__ = ["file_name", "keyword_arguments", "literal", "printable"]
 
 
@@ -20,9 +22,9 @@ def keyword_arguments(option: str, pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise ValueError(f"{option} must be pairs NAME=VALUE, not {pair!r}")
+            raise InputError(f"{option} must be pairs NAME=VALUE, not {pair!r}")
         if name in found:
-            raise ValueError(f"{option} must name {name!r} once")
+            raise InputError(f"{option} must name {name!r} once")
         found[name] = literal(text)
     return found
 

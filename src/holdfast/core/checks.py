@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.core.errors import InputError, InputTypeError
+
 __all__ = [
     "check_choice",
     "check_discount",
@@ -27,13 +29,13 @@ def check_integer(name: str, value: Any, at_least: int = 1) -> int:
     """
     message = f"{name} must be a whole number of at least {at_least}, not {value!r}"
     if isinstance(value, bool | np.bool_):
-        raise TypeError(message)
+        raise InputTypeError(message)
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(message) from None
+        raise InputTypeError(message) from None
     if number < at_least:
-        raise ValueError(message)
+        raise InputError(message)
     return number
 
 
@@ -49,16 +51,16 @@ def check_real(
         allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}]"
     message = f"{name} must be {allowed}, not {value!r}"
     if isinstance(value, bool | np.bool_ | str | bytes) or getattr(value, "dtype", None) == np.bool_:
-        raise TypeError(message)
+        raise InputTypeError(message)
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise TypeError(message) from None
+        raise InputTypeError(message) from None
     except OverflowError:
-        raise ValueError(message) from None
+        raise InputError(message) from None
     inside = (low < number if open_low else low <= number) and number <= high
     if not (math.isfinite(number) and inside):
-        raise ValueError(message)
+        raise InputError(message)
     return number
 
 
@@ -66,7 +68,7 @@ def check_duration(name: str, value: Any, k_max: int) -> int:
     """Return a persistence ``value`` in 1..k_max."""
     number = check_integer(name, value)
     if number > k_max:
-        raise ValueError(f"{name} must be at most k_max = {k_max}, not {value!r}")
+        raise InputError(f"{name} must be at most k_max = {k_max}, not {value!r}")
     return number
 
 
@@ -83,5 +85,5 @@ def check_probability(name: str, value: Any) -> float:
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
     return value

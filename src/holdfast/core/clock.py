@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError, InputTypeError
 
 __all__ = ["OptionClock", "is_interrupted", "left_after_step"]
 
@@ -107,10 +108,10 @@ class OptionClock:
         """
         chosen = self._mask(mask)
         if (self._left[chosen] > 0).any():
-            raise ValueError("mask must name idle environments only: an option is still held there")
+            raise InputError("mask must name idle environments only: an option is still held there")
         durations = _whole_numbers("durations", durations, chosen.shape)
         if (durations[chosen] < 1).any():
-            raise ValueError("durations must be at least 1 where an option begins")
+            raise InputError("durations must be at least 1 where an option begins")
         actions = _whole_numbers("actions", actions, chosen.shape)
         drawn = np.asarray(exploratory, dtype=np.bool_)
         drawn = drawn if drawn.shape == chosen.shape else np.broadcast_to(drawn, chosen.shape)
@@ -131,7 +132,7 @@ class OptionClock:
         """
         ended = self._mask(episode_ended)
         if self.idle.any():
-            raise ValueError("every environment must hold an option before tick")
+            raise InputError("every environment must hold an option before tick")
         self._elapsed += 1
         self._left[:] = np.where(ended, 0, self._left - 1)
         return self.idle
@@ -148,39 +149,39 @@ class OptionClock:
         """Go on from what ``state`` returned."""
         missing = [name for name in self._FIELDS if name not in state]
         if missing:
-            raise ValueError(f"clock state must have {', '.join(self._FIELDS)}: {missing[0]!r} is missing")
+            raise InputError(f"clock state must have {', '.join(self._FIELDS)}: {missing[0]!r} is missing")
         arrays = {name: np.asarray(state[name]) for name in self._FIELDS}
         for name, array in arrays.items():
             kind = "b" if name == "exploratory" else "iu"
             if array.shape != (self.n_envs,):
-                raise ValueError(f"clock state {name!r} must have shape ({self.n_envs},)")
+                raise InputError(f"clock state {name!r} must have shape ({self.n_envs},)")
             if array.dtype.kind not in kind:
-                raise ValueError(f"clock state {name!r} must be {'bools' if kind == 'b' else 'whole numbers'}")
+                raise InputError(f"clock state {name!r} must be {'bools' if kind == 'b' else 'whole numbers'}")
         elapsed, left, planned = arrays["elapsed"], arrays["left"], arrays["planned"]
         if any(np.any(array > 2**31) for array in (elapsed, left, planned)):
-            raise ValueError("clock state must have durations of 2**31 at most")
+            raise InputError("clock state must have durations of 2**31 at most")
         if np.any((elapsed < 0) | (left < 0) | (elapsed + left > planned)):
-            raise ValueError("clock state must have elapsed and left of at least 0 that add up to planned at most")
+            raise InputError("clock state must have elapsed and left of at least 0 that add up to planned at most")
         for name, array in arrays.items():
             getattr(self, f"_{name}")[:] = array
 
     def _mask(self, mask: ArrayLike) -> NDArray[np.bool_]:
         chosen = np.asarray(mask, dtype=np.bool_)
         if chosen.shape != self._left.shape:
-            raise ValueError(f"a mask must have shape ({self.n_envs},), not {chosen.shape}")
+            raise InputError(f"a mask must have shape ({self.n_envs},), not {chosen.shape}")
         return chosen
 
 
 def _whole_numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be whole numbers, not of type {array.dtype}")
+        raise InputTypeError(f"{name} must be whole numbers, not of type {array.dtype}")
     if array.shape == shape:
         return array.astype(np.int64, copy=False)
     try:
         return np.broadcast_to(array.astype(np.int64), shape)
     except ValueError:
-        raise ValueError(f"{name} must have shape {shape}, not {array.shape}") from None
+        raise InputError(f"{name} must have shape {shape}, not {array.shape}") from None
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from holdfast.core.errors import InputError
+
 __all__ = [
     "json_copy",
     "restore_generator",
@@ -34,16 +36,16 @@ def json_copy(value: Any) -> Any:
     try:
         copied = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
-        raise ValueError("a value must be made of JSON values") from None
+        raise InputError("a value must be made of JSON values") from None
     if copied != value:
-        raise ValueError("a value must be made of JSON values, without tuples and with texts as keys")
+        raise InputError("a value must be made of JSON values, without tuples and with texts as keys")
     return copied
 
 
 def take(state: Mapping[str, Any], name: str) -> Any:
     """The field ``name``, which must be there."""
     if not isinstance(state, Mapping) or name not in state:
-        raise ValueError(f"the saved state is incomplete: {name!r} is missing")
+        raise InputError(f"the saved state is incomplete: {name!r} is missing")
     return state[name]
 
 
@@ -51,7 +53,7 @@ def take_mapping(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """A part of the state."""
     value = take(state, name)
     if not isinstance(value, Mapping):
-        raise ValueError(f"the saved state must have a mapping as {name!r}, not {type(value).__name__}")
+        raise InputError(f"the saved state must have a mapping as {name!r}, not {type(value).__name__}")
     return value
 
 
@@ -59,9 +61,9 @@ def take_integer(state: Mapping[str, Any], name: str, at_least: int = 0, at_most
     """A whole number; ``at_most`` None lets it have any number of digits."""
     value = take(state, name)
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
-        raise ValueError(f"the saved state must have a whole number of at least {at_least} as {name!r}")
+        raise InputError(f"the saved state must have a whole number of at least {at_least} as {name!r}")
     if at_most is not None and value > at_most:
-        raise ValueError(f"the saved state must have a whole number of {at_most} at most as {name!r}")
+        raise InputError(f"the saved state must have a whole number of {at_most} at most as {name!r}")
     return int(value)
 
 
@@ -74,14 +76,14 @@ def take_number(state: Mapping[str, Any], name: str) -> float:
             return float(value)
     except OverflowError:
         pass
-    raise ValueError(f"the saved state must have a finite number as {name!r}")
+    raise InputError(f"the saved state must have a finite number as {name!r}")
 
 
 def take_list(state: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) -> list[Any]:
     """A list of values of one kind."""
     value = take(state, name)
     if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
-        raise ValueError(f"the saved state must have a plain list as {name!r}")
+        raise InputError(f"the saved state must have a plain list as {name!r}")
     return list(value)
 
 
@@ -92,19 +94,19 @@ def take_array(
     value = take(state, name)
     expected = np.dtype(dtype)
     if not isinstance(value, np.ndarray) or value.dtype != expected:
-        raise ValueError(f"the saved state must have an array of {expected} as {name!r}")
+        raise InputError(f"the saved state must have an array of {expected} as {name!r}")
     fits = value.ndim == len(shape) and all(
         wanted is None or length == wanted for length, wanted in zip(value.shape, shape, strict=True)
     )
     if not fits:
         wanted_shape = "×".join("any" if length is None else str(length) for length in shape)
-        raise ValueError(
+        raise InputError(
             f"the saved state must have an array of shape {wanted_shape} as {name!r}, not {value.shape}"
         )
     if value.dtype.kind == "f" and not np.isfinite(value).all():
-        raise ValueError(f"the saved state must have finite numbers as {name!r}")
+        raise InputError(f"the saved state must have finite numbers as {name!r}")
     if value.dtype.kind == "b" and value.size and value.view(np.uint8).max() > 1:
-        raise ValueError(f"the saved state must have true or false as {name!r}")
+        raise InputError(f"the saved state must have true or false as {name!r}")
     return value
 
 
@@ -120,7 +122,7 @@ def restore_generator(generator: np.random.Generator, state: Mapping[str, Any], 
         # Numbers that do not fit are cut off without a word.
         taken = _equal(bits.state, saved)
     if not taken:
-        raise ValueError(f"the saved state must have the state of a {type(bits).__name__} generator as {name!r}")
+        raise InputError(f"the saved state must have the state of a {type(bits).__name__} generator as {name!r}")
 
 
 def _equal(one: Any, other: Any) -> bool:

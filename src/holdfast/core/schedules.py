@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer, check_probability
+from holdfast.core.errors import InputError
 
 __all__ = ["Constant", "Exponential", "Linear", "Schedule", "tabulate"]
 
@@ -76,5 +77,5 @@ def tabulate(schedule: Schedule, n: int, start: int = 0) -> NDArray[np.float64]:
     """ε at times start..start+n−1, shape (n,), checked to be probabilities."""
     rates = np.array([schedule(t) for t in range(start, start + n)], dtype=np.float64)
     if not np.all((rates >= 0.0) & (rates <= 1.0)):
-        raise ValueError("epsilon must stay in [0, 1] at every time")
+        raise InputError("epsilon must stay in [0, 1] at every time")
     return rates

@@ -18,6 +18,7 @@ import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import (
     restore_generator,
     take,
@@ -55,7 +56,7 @@ def agent_state(agent: OptionDQN) -> dict[str, Any]:
         ValueError: Its environment cannot be brought back.
     """
     if agent.env is None or agent.replay_buffer is None:
-        raise ValueError("state() needs an agent with an environment")
+        raise InputError("state() needs an agent with an environment")
     return {
         "format": FORMAT,
         "made_of": _made_of(agent),
@@ -86,24 +87,24 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
         ValueError: The state is incomplete or belongs to another agent or environment.
     """
     if agent.env is None or agent.replay_buffer is None:
-        raise ValueError("restore() needs an agent with an environment")
+        raise InputError("restore() needs an agent with an environment")
     if not isinstance(state, Mapping) or not {"format", "made_of"} & set(state):
-        raise ValueError("state must be what state() returned")
+        raise InputError("state must be what state() returned")
     found = take_integer(state, "format")
     if found != FORMAT:
-        raise ValueError(f"the saved state must have format {FORMAT}, not {found}")
+        raise InputError(f"the saved state must have format {FORMAT}, not {found}")
     saved, own = take_mapping(state, "made_of"), _made_of(agent)
     for name, value in own.items():
         given = take(saved, name)
         if not isinstance(given, str) or given != value:
-            raise ValueError(f"the saved state must be of an agent with {name}={value}, not {str(given)[:200]}")
+            raise InputError(f"the saved state must be of an agent with {name}={value}, not {str(given)[:200]}")
     weights, own_weights = take_mapping(state, "networks"), agent.policy.state_dict()
     tensors = {
         name: th.from_numpy(take_array(weights, name, as_array(value).dtype, tuple(value.shape)).copy())
         for name, value in own_weights.items()
     }
     if set(weights) != set(own_weights):
-        raise ValueError("the saved state must be of networks with the same layers")
+        raise InputError("the saved state must be of networks with the same layers")
     counters = {name: take_integer(take_mapping(state, "counters"), name) for name in _COUNTERS}
     numbers = {name: take_number(take_mapping(state, "numbers"), name) for name in _NUMBERS}
     agent.replay_buffer.restore(take_mapping(state, "replay"))
@@ -118,7 +119,7 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     agent.ep_info_buffer = _restored_window(state, "episodes", _restored_episode, agent._stats_window_size)
     agent.ep_success_buffer = _restored_window(state, "successes", _restored_number, agent._stats_window_size)
     if (agent.ep_info_buffer is None) != (agent.ep_success_buffer is None):
-        raise ValueError("the saved state must have both 'episodes' and 'successes', or none")
+        raise InputError("the saved state must have both 'episodes' and 'successes', or none")
     agent._log_to_go_on = _checked_log(take_mapping(state, "log"))
     _forget_log(agent)
     observations = take_mapping(state, "observations")
@@ -206,9 +207,9 @@ def _restore_clock(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     agent.clock.restore(state)
     actions = agent.clock.action
     if np.any((actions < 0) | (actions >= agent.action_space.n)):
-        raise ValueError("the saved state must hold actions that the agent has")
+        raise InputError("the saved state must hold actions that the agent has")
     if np.any(agent.clock.planned > agent.k_max):
-        raise ValueError(f"the saved state must hold actions for {agent.k_max} steps at most")
+        raise InputError(f"the saved state must hold actions for {agent.k_max} steps at most")
 
 
 # What is logged -------------------------------------------------------------------------------------------------
@@ -240,7 +241,7 @@ def _restored_number(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind == "f":
         return value[()]
     if not isinstance(value, bool | int | float) or (isinstance(value, int) and abs(value) > sys.float_info.max):
-        raise ValueError("the saved state must have numbers where something is logged")
+        raise InputError("the saved state must have numbers where something is logged")
     return value
 
 
@@ -344,11 +345,11 @@ def _restore_optimizer(optimizer: th.optim.Optimizer, state: Mapping[str, Any]) 
     numbers = [group.pop("params") for group in own]
     groups = take_list(state, "groups", dict)
     if len(groups) != len(own) or not all(map(_same_settings, groups, own)):
-        raise ValueError("the saved state must be of an optimiser with the same settings")
+        raise InputError("the saved state must be of an optimiser with the same settings")
     slots = take_list(state, "slots", (dict, type(None)))
     samples = _slots_after_a_step(optimizer)
     if len(slots) != len(samples):
-        raise ValueError("the saved state must be of an optimiser of as many parameters")
+        raise InputError("the saved state must be of an optimiser of as many parameters")
     restored = [
         {name: tuple(value) if isinstance(current[name], tuple) else value for name, value in group.items()}
         | {"params": params}
@@ -387,7 +388,7 @@ def _slots_after_a_step(optimizer: th.optim.Optimizer) -> list[dict[str, Any]]:
 
 def _slot(saved: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
     if set(saved) != set(sample):
-        raise ValueError("the saved state must be of an optimiser that keeps the same of every parameter")
+        raise InputError("the saved state must be of an optimiser that keeps the same of every parameter")
     return {
         name: th.from_numpy(take_array(saved, name, as_array(value).dtype, tuple(value.shape)).copy())
         if isinstance(value, th.Tensor)
@@ -431,6 +432,6 @@ def _restore_generators(agent: OptionDQN, state: Mapping[str, Any]) -> None:
         np.random.set_state(("MT19937", key, position, has_gauss, legacy_gauss))  # noqa: NPY002 - SB3's generator
         th.set_rng_state(th.from_numpy(torch.copy()))
     except (ArithmeticError, TypeError, ValueError, RuntimeError):
-        raise ValueError("the saved state must have random generators as they were") from None
+        raise InputError("the saved state must have random generators as they were") from None
     if agent.device.type == "cuda":
         th.cuda.set_rng_state(th.from_numpy(take_array(state, "cuda", np.uint8, (None,)).copy()), agent.device)

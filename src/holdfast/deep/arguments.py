@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from holdfast.core.checks import check_integer, check_real
+from holdfast.core.errors import InputError, InputTypeError
 
 __all__ = [
     "UnsupportedActionsError",
@@ -39,24 +40,24 @@ def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str,
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise TypeError(f"{name} must be a dictionary of keyword arguments or None, not {value!r}")
+        raise InputTypeError(f"{name} must be a dictionary of keyword arguments or None, not {value!r}")
     for key in value:
         if key in elsewhere:
-            raise ValueError(f"{name} must not have {key!r}: give the agent itself {elsewhere[key]}")
+            raise InputError(f"{name} must not have {key!r}: give the agent itself {elsewhere[key]}")
     return dict(value)
 
 
 def check_layers(name: str, value: Any) -> list[int]:
     """A list of layer widths."""
     if not isinstance(value, list | tuple):
-        raise TypeError(f"{name} must be a list of layer widths such as [64], not {value!r}")
+        raise InputTypeError(f"{name} must be a list of layer widths such as [64], not {value!r}")
     return [check_integer(f"a layer width in {name}", width) for width in value]
 
 
 def check_scaling(value: Any) -> str | None:
     """``normalize_observations``."""
     if value not in (None, "space"):
-        raise ValueError(f"normalize_observations must be None or 'space', not {value!r}")
+        raise InputError(f"normalize_observations must be None or 'space', not {value!r}")
     return value
 
 
@@ -66,13 +67,13 @@ def check_subclass(name: str, value: Any, base: type, or_else: tuple[str | None,
         return
     others = ", ".join(map(repr, or_else))
     given = f"the unknown {value!r}" if isinstance(value, str) else repr(value)
-    raise ValueError(f"{name} must be {others} or a subclass of {base.__name__}, not {given}")
+    raise InputError(f"{name} must be {others} or a subclass of {base.__name__}, not {given}")
 
 
 def check_window(n_steps: Any) -> None:
     """``n_steps``, which SB3's DQN has."""
     if n_steps != 1:
-        raise ValueError(
+        raise InputError(
             f"n_steps must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already"
         )
 
@@ -80,7 +81,7 @@ def check_window(n_steps: Any) -> None:
 def check_timeouts(timeout_is_terminal: Any, replay_buffer_kwargs: dict[str, Any]) -> None:
     """The two ways to say what a time limit means."""
     if timeout_is_terminal and "handle_timeout_termination" in replay_buffer_kwargs:
-        raise ValueError(
+        raise InputError(
             "timeout_is_terminal and replay_buffer_kwargs['handle_timeout_termination'] say the same thing: "
             "give one of them"
         )
@@ -93,7 +94,7 @@ def check_acting(decision_tolerance: Any, interrupt_margin: Any) -> tuple[float,
         return tolerance, None
     margin = check_real("interrupt_margin", interrupt_margin, 0.0)
     if margin < tolerance:
-        raise ValueError(
+        raise InputError(
             f"interrupt_margin must be at least decision_tolerance = {tolerance:g}, not {margin:g}: "
             "a hold would be dropped as soon as it is chosen"
         )
@@ -113,7 +114,7 @@ def with_fixed(name: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) ->
     """
     for key in given:
         if key in fixed:
-            raise TypeError(f"{key} must not be given to {name}, which stands for {key}={fixed[key]!r}")
+            raise InputTypeError(f"{key} must not be given to {name}, which stands for {key}={fixed[key]!r}")
     return {**given, **fixed}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take_array
 
 __all__ = ["KeptValues"]
@@ -73,7 +74,7 @@ class KeptValues:
         rows = take_array(state, "rows", np.int64, (None,))
         values = take_array(state, "values", np.float32, (len(rows), *self.values.shape[1:]))
         if np.any((rows < 0) | (rows >= most_rows)):
-            raise ValueError("the saved state must keep values of rows that its replay has")
+            raise InputError("the saved state must keep values of rows that its replay has")
         self.drop()
         self._grow(int(rows.max(initial=-1)) + 1)
         self.values[rows], self.known[rows] = values, True

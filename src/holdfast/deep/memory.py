@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast.core.errors import InputError
+
 __all__ = ["available_bytes", "check_fits"]
 
 
@@ -26,7 +28,7 @@ def check_fits(what: str, n_bytes: int) -> None:
     """Raise ValueError if ``what`` needs more memory than there is."""
     available = available_bytes()
     if available is not None and n_bytes > available:
-        raise ValueError(
+        raise InputError(
             f"{what} needs {n_bytes / 1e9:.1f} GB, but {available / 1e9:.1f} GB of memory are available: "
             "choose a smaller one"
         )

@@ -17,6 +17,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
+from holdfast.core.errors import InputError
 from holdfast.deep.hand_pass import HandPass
 from holdfast.deep.trunk import SpaceScaler, TrunkNetwork
 
@@ -112,10 +113,10 @@ class ConvFeatures(BaseFeaturesExtractor):
 
     def __init__(self, observation_space: spaces.Box, normalized_image: bool = False) -> None:
         if not is_image_space(observation_space, check_channels=False, normalized_image=normalized_image):
-            raise ValueError(f"ConvFeatures needs image observations, not {observation_space}")
+            raise InputError(f"ConvFeatures needs image observations, not {observation_space}")
         channels, height, width = observation_space.shape
         if min(height, width) < 36:
-            raise ValueError(f"ConvFeatures needs images of at least 36x36 pixels, not {height}x{width}")
+            raise InputError(f"ConvFeatures needs images of at least 36x36 pixels, not {height}x{width}")
         for kernel, stride in ((8, 4), (4, 2), (3, 1)):
             height, width = (height - kernel) // stride + 1, (width - kernel) // stride + 1
         super().__init__(observation_space, features_dim=64 * height * width)

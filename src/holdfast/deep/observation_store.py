@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take_array, take_mapping
 
 __all__ = ["ArrayStore", "DictStore", "ObservationStore", "make_store"]
@@ -131,7 +132,7 @@ class ArrayStore:
         behind = take_array(state, "lent", dtype, (None, *shape))
         free = take_array(state, "free", np.int64, (None,))
         if not np.array_equal(np.sort(np.append(free, lent - len(self.own))), np.arange(len(behind))):
-            raise ValueError("the saved state must have each row behind its ring either lent or free")
+            raise InputError("the saved state must have each row behind its ring either lent or free")
         self.own[:n_rows] = own
         self.own[n_rows:] = 0
         self.lent, self.free = behind.copy(), free.tolist()
@@ -186,7 +187,7 @@ class DictStore:
         for key, part in self.parts.items():
             part.restore(take_mapping(state, key), n_rows, lent)
         if len({tuple(part.free) for part in self.parts.values()}) > 1:
-            raise ValueError("the saved state must have the same free rows for every key")
+            raise InputError("the saved state must have the same free rows for every key")
 
     @property
     def n_rows(self) -> int:

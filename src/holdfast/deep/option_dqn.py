@@ -28,6 +28,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_nor
 
 from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
 from holdfast.core.clock import OptionClock
+from holdfast.core.errors import InputError
 from holdfast.deep.agent_state import LogEntry, agent_state, restore_agent, resume_log
 from holdfast.deep.arguments import (
     UnsupportedActionsError,
@@ -226,7 +227,7 @@ class OptionDQN(DQN):
         if env is not None and not isinstance(env.action_space, spaces.Discrete):
             raise UnsupportedActionsError(f"env must have discrete actions, not {env.action_space}")
         if env is not None and isinstance(env.observation_space, spaces.Box) and env.observation_space.shape == ():
-            raise ValueError("env must show arrays of at least one axis, such as shape (1,), not a single number")
+            raise InputError("env must show arrays of at least one axis, such as shape (1,), not a single number")
         super().__init__(
             policy,
             env,
@@ -299,7 +300,7 @@ class OptionDQN(DQN):
     def _refuse_scaling_twice(self, env: Any) -> None:
         normalizer = None if env is None else unwrap_vec_normalize(env)
         if self.normalize_observations is not None and normalizer is not None and normalizer.norm_obs:
-            raise ValueError(
+            raise InputError(
                 "normalize_observations must be None in an environment whose VecNormalize scales them"
             )
 
@@ -472,7 +473,7 @@ class OptionDQN(DQN):
         super().load_replay_buffer(*arguments, **keywords)
         loaded, self.replay_buffer = self.replay_buffer, before
         if not isinstance(loaded, OptionReplayBuffer):
-            raise ValueError("the replay must be one that an agent of this kind saved")
+            raise InputError("the replay must be one that an agent of this kind saved")
         expected = {
             "observation_space": self.observation_space,
             "action_space": self.action_space,
@@ -484,7 +485,7 @@ class OptionDQN(DQN):
             expected["handle_timeout_termination"] = before.handle_timeout_termination
         for name, value in expected.items():
             if getattr(loaded, name) != value:
-                raise ValueError(
+                raise InputError(
                     f"the replay must be of {name}={value!r}, as this agent's is, not {getattr(loaded, name)!r}"
                 )
         loaded.finish()
@@ -513,7 +514,7 @@ class OptionDQN(DQN):
             batch = buffer.sample(batch_size, env=self._vec_normalize_env, beta=beta)
             residuals, targets = self._learn_from(batch)
             if not math.isfinite(residuals.loss):
-                raise ValueError(
+                raise InputError(
                     f"the loss became {residuals.loss} at step {self.num_timesteps}: "
                     "choose a smaller learning_rate or scale the rewards"
                 )
@@ -558,7 +559,7 @@ class OptionDQN(DQN):
             ValueError: The environment, or a wrapper of it, cannot be brought back.
         """
         if not self._is_between_rollouts:
-            raise ValueError(
+            raise InputError(
                 "state() must be asked for between two rollouts: before or after learn(), or in a callback's "
                 "_on_rollout_start"
             )

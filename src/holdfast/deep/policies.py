@@ -26,6 +26,7 @@ from torch import nn
 from holdfast.core.checks import check_choice
 from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock, is_interrupted
+from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_index
 from holdfast.deep.exploration import Explore
 from holdfast.deep.networks import OptionQNetwork
@@ -229,7 +230,7 @@ class OptionPolicy(DQNPolicy):
         if episode_start is not None:
             starts = np.asarray(episode_start, dtype=np.bool_)
             if starts.shape not in ((), (1,), (clock.n_envs,)):
-                raise ValueError(f"episode_start must have shape ({clock.n_envs},), not {starts.shape}")
+                raise InputError(f"episode_start must have shape ({clock.n_envs},), not {starts.shape}")
             clock.cut(np.broadcast_to(starts, (clock.n_envs,)))
         self.begin_options(clock, tensor, self.decision_tolerance if deterministic else None, explore)
         clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
@@ -342,7 +343,7 @@ class MultiInputPolicy(OptionPolicy):
 
 def _refuse_reset_tuple(observation: Any) -> None:
     if isinstance(observation, tuple):
-        raise ValueError(
+        raise InputError(
             "observation must be an observation alone, not what reset() returns with its info; "
             "are you mixing Gym API and VecEnv API?"
         )
@@ -353,7 +354,7 @@ def _clock_from(state: tuple[NDArray[Any], ...] | None, n_envs: int) -> OptionCl
     if state is not None:
         names = clock.state()
         if not isinstance(state, tuple | list) or len(state) != len(names):
-            raise ValueError("state must be what the last call of predict returned, or None")
+            raise InputError("state must be what the last call of predict returned, or None")
         clock.restore(dict(zip(names, state, strict=True)))
     return clock
 

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take_array
 
 __all__ = ["Draw", "PriorityTrees", "importance_weight"]
@@ -109,9 +110,9 @@ class PriorityTrees:
         leaves = take_array(state, "leaves", np.float64, (n_trees, n_rows))
         largest = take_array(state, "largest", np.float64, (n_trees,))
         if not ((leaves >= 0.0) & np.isfinite(leaves)).all():
-            raise ValueError("the saved state must have finite priorities of at least 0")
+            raise InputError("the saved state must have finite priorities of at least 0")
         if not (np.isfinite(largest).all() and (largest > 0.0).all()):
-            raise ValueError("the saved state must have largest priorities above 0")
+            raise InputError("the saved state must have largest priorities above 0")
         self.largest[:] = largest
         self.sums[:], self.least[:] = 0.0, np.inf
         level = slice(self.size, self.size + leaves.shape[1])

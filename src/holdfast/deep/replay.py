@@ -24,6 +24,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
 from holdfast.core.decomposition import window_length
+from holdfast.core.errors import InputError
 from holdfast.core.history import discounts, k_step_return
 from holdfast.core.options import duration_at
 from holdfast.core.saved import take, take_array, take_integer, take_mapping
@@ -209,7 +210,7 @@ class OptionReplayBuffer(ReplayBuffer):
         rows = slots * self.n_envs
         pending = take_array(state, "pending", np.int64, (self.n_envs,))
         if np.any((pending < 0) | (pending > min(n_added, self.buffer_size))):
-            raise ValueError("the saved state must have at most as many pending steps as steps")
+            raise InputError("the saved state must have at most as many pending steps as steps")
         ring = take_mapping(state, "ring")
         arrays = {}
         for name in self._RING:
@@ -245,18 +246,18 @@ class OptionReplayBuffer(ReplayBuffer):
                 above = rows - space.start
                 # Rows that were never written are 0.
                 if np.any(((above < 0) | (above >= count)) & (rows != 0)):
-                    raise ValueError("the saved state must have observations that its space has")
+                    raise InputError("the saved state must have observations that its space has")
 
     def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
         if np.any((arrays["actions"] < 0) | (arrays["actions"] >= n_actions)):
-            raise ValueError(f"the saved state must have actions in 0..{n_actions - 1}")
+            raise InputError(f"the saved state must have actions in 0..{n_actions - 1}")
         if np.any((arrays["left"] < 0) | (arrays["left"] > self.buffer_size)):
-            raise ValueError("the saved state must have options that fit into its replay")
+            raise InputError("the saved state must have options that fit into its replay")
         if not np.isfinite(arrays["rewards"]).all():
-            raise ValueError("the saved state must have finite rewards")
+            raise InputError("the saved state must have finite rewards")
         if np.any(arrays["next_row"] < -1):
-            raise ValueError("the saved state must point at rows that its replay has")
+            raise InputError("the saved state must point at rows that its replay has")
 
     # Writing -----------------------------------------------------------------------------------------------
 
@@ -281,7 +282,7 @@ class OptionReplayBuffer(ReplayBuffer):
         n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
         if ((taken < 0) | (taken >= n_actions)).any():
             # Compiled code would read and write beyond its arrays.
-            raise ValueError(f"action must be counted from 0 and be in 0..{n_actions - 1}, not {taken.ravel()}")
+            raise InputError(f"action must be counted from 0 and be in 0..{n_actions - 1}, not {taken.ravel()}")
         announced, self._announced = self._announced, None
         if announced is None:
             # Nobody said that this step goes on with the option that is running.

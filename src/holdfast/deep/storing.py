@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecNormalize
 
+from holdfast.core.errors import InputError
+
 __all__ = ["check_finite", "with_last_observations"]
 
 
@@ -26,7 +28,7 @@ def check_finite(name: str, given: Any, step: int, env: int | None = None) -> No
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             if env is None:
                 env = int(np.argmax(~np.isfinite(values).reshape(len(values), -1).all(axis=1)))
-            raise ValueError(
+            raise InputError(
                 f"env must give finite numbers: environment {env} gave a {name} that is NaN "
                 f"or infinite at step {step}"
             )

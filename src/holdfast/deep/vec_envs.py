@@ -31,6 +31,7 @@ from stable_baselines3.common.vec_env import (
 )
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError
 from holdfast.core.saved import json_copy, take, take_array, take_integer, take_list, take_mapping, take_number
 from holdfast.envs.episode_log import EpisodeLog, repeatable_wrappers
 from holdfast.envs.lookup import make_env
@@ -115,18 +116,18 @@ def vec_env_state(env: VecEnv) -> dict[str, Any]:
     while isinstance(env, VecEnvWrapper):
         read = _LAYERS.get(type(env), (None, None))[0]
         if read is None:
-            raise ValueError(f"env must have vector wrappers that can be saved, and {type(env).__name__} is none")
+            raise InputError(f"env must have vector wrappers that can be saved, and {type(env).__name__} is none")
         layers.append({"kind": type(env).__name__, **read(env)})
         env = env.venv
     _refuse_foreign(env)
     episodes = env.env_method("episode_state", repeatable_wrappers())
     for index, episode in enumerate(episodes):
         if "refused" in episode:
-            raise ValueError(f"env must be one that can be saved: environment {index}: {episode['refused']}")
+            raise InputError(f"env must be one that can be saved: environment {index}: {episode['refused']}")
     try:
         options = json_copy(env._options)
     except ValueError:
-        raise ValueError("env must be given options of reset that are JSON values to be saved") from None
+        raise InputError("env must be given options of reset that are JSON values to be saved") from None
     return {
         "layers": layers,
         "episodes": episodes,
@@ -146,32 +147,32 @@ def restore_vec_env(env: VecEnv, state: Mapping[str, Any]) -> None:
     for layer in layers:
         kind = str(take(layer, "kind"))
         if not isinstance(found, VecEnvWrapper) or type(found).__name__ != kind:
-            raise ValueError(
+            raise InputError(
                 f"env must be wrapped in {kind} where the saved one is, not in {type(found).__name__}"
             )
         write = _LAYERS.get(type(found), (None, None))[1]
         if write is None:
-            raise ValueError(
+            raise InputError(
                 f"env must have vector wrappers that can be saved, and {type(found).__name__} is none"
             )
         write(found, layer)
         found = found.venv
     if isinstance(found, VecEnvWrapper):
-        raise ValueError(f"env must not be wrapped in {type(found).__name__}, which the saved one is not")
+        raise InputError(f"env must not be wrapped in {type(found).__name__}, which the saved one is not")
     _refuse_foreign(found)
     episodes = take_list(state, "episodes", dict)
     if len(episodes) != found.num_envs:
-        raise ValueError(f"env must have {len(episodes)} environments, as the saved one has, not {found.num_envs}")
+        raise InputError(f"env must have {len(episodes)} environments, as the saved one has, not {found.num_envs}")
     for index, episode in enumerate(episodes):
         (refused,) = found.env_method(
             "repeat_episode", _checked_episode(episode), repeatable_wrappers(), indices=[index]
         )
         if refused is not None:
-            raise ValueError(f"env must be one that can be restored: {refused}")
+            raise InputError(f"env must be one that can be restored: {refused}")
     seeds, options = take_list(state, "seeds", (int, type(None))), take_list(state, "options", dict)
     allowed = all(seed is None or (seed >= 0 and not isinstance(seed, bool)) for seed in seeds)
     if not (len(seeds) == len(options) == found.num_envs and allowed):
-        raise ValueError(
+        raise InputError(
             "the saved state must have a seed of at least 0, or none, and options of every environment"
         )
     found._seeds, found._options = seeds, copy.deepcopy(options)
@@ -179,13 +180,13 @@ def restore_vec_env(env: VecEnv, state: Mapping[str, Any]) -> None:
 
 def _refuse_foreign(env: VecEnv) -> None:
     if type(env) not in (DummyVecEnv, SubprocVecEnv):
-        raise ValueError(
+        raise InputError(
             f"env must be a DummyVecEnv or SubprocVecEnv to be saved, not {type(env).__name__}; "
             "holdfast.make_vec_env makes one"
         )
     # Of the outermost wrapper; its class itself may be one that another process cannot send.
     if any(module != EpisodeLog.__module__ for module in env.get_attr("__module__")):
-        raise ValueError(
+        raise InputError(
             "env must be made by holdfast.make_vec_env to be saved: the outermost wrapper of every environment "
             "must be EpisodeLog"
         )
@@ -212,16 +213,16 @@ def _take_numbers(state: Mapping[str, Any], name: str, shape: tuple[int, ...]) -
     """A copy of an array of this shape; an environment may give another type of numbers than its space says."""
     value = take(state, name)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
-        raise ValueError(f"the saved state must have an array of numbers as {name!r}")
+        raise InputError(f"the saved state must have an array of numbers as {name!r}")
     return take_array(state, name, value.dtype, shape).copy()
 
 
 def _checked_episode(episode: Mapping[str, Any]) -> dict[str, Any]:
     seed, actions, options, digest = (take(episode, name) for name in ("seed", "actions", "options", "digest"))
     if not isinstance(actions, np.ndarray) or actions.dtype.kind not in "biuf" or actions.ndim == 0:
-        raise ValueError("the saved state must have an array of numbers as 'actions'")
+        raise InputError("the saved state must have an array of numbers as 'actions'")
     if (seed is None) != (digest is None):
-        raise ValueError("the saved state must have a seed and a digest of an episode that has begun")
+        raise InputError("the saved state must have a seed and a digest of an episode that has begun")
     return {
         # Seeds may have any number of digits.
         "run_seed": take_integer(episode, "run_seed", at_most=None),
@@ -302,10 +303,10 @@ def _write_normalizer(env: VecNormalize, state: Mapping[str, Any]) -> None:
         mean, var = (take_array(found, field, np.float64, shape) for field in ("mean", "var"))
         count = take_number(found, "count")
         if not (np.isfinite(mean).all() and np.isfinite(var).all() and (var >= 0.0).all() and count > 0.0):
-            raise ValueError("the saved state must have a finite 'mean' and 'var' of a 'count' above 0")
+            raise InputError("the saved state must have a finite 'mean' and 'var' of a 'count' above 0")
         part.mean, part.var, part.count = mean.copy(), var.copy(), count
     if set(moments) != set(own):
-        raise ValueError("env must have a VecNormalize that normalises what the saved one does")
+        raise InputError("env must have a VecNormalize that normalises what the saved one does")
     env.returns = take_array(state, "returns", np.float64, (env.num_envs,)).copy()
     rewards = take(state, "old_reward")
     # Before the first step there are none.
@@ -315,7 +316,7 @@ def _write_normalizer(env: VecNormalize, state: Mapping[str, Any]) -> None:
         env.old_obs = observations
     training = take(state, "training")
     if not isinstance(training, bool):
-        raise ValueError("the saved state must have true or false as 'training'")
+        raise InputError("the saved state must have true or false as 'training'")
     env.training = training
 
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.draw.style import label_text, look
 
 __all__ = ["Curve", "Panel", "draw_curve_rows", "draw_curves", "plot_curve"]
@@ -69,7 +70,7 @@ def draw_curves(panels: Sequence[Panel], xlabel: str, ylabel: str) -> Figure:
         ylabel: What is on the vertical axes.
     """
     if not panels or not all(panel.curves for panel in panels):
-        raise ValueError("panels must be at least one, with at least one curve each")
+        raise InputError("panels must be at least one, with at least one curve each")
     columns = min(len(panels), _MOST_COLUMNS)
     rows = -(-len(panels) // columns)
     with look():
@@ -128,7 +129,7 @@ def draw_curve_rows(
     """
     lengths = {len(panels) for panels in rows.values()}
     if len(lengths) != 1 or lengths == {0} or not all(any(panel.curves for panel in row) for row in rows.values()):
-        raise ValueError("rows must be at least one, each with as many panels and with at least one curve")
+        raise InputError("rows must be at least one, each with as many panels and with at least one curve")
     columns = lengths.pop()
     size = _SMALL_PANEL[0] * columns + _LEGEND_WIDTH, _SMALL_PANEL[1] * len(rows) + 0.3
     with look():

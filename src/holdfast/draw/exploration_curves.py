@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator, ScalarFormatter
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.draw.style import PALETTE, label_text, look
 
 __all__ = ["HorizonCurve", "draw_exploration_curves"]
@@ -74,7 +75,7 @@ def draw_exploration_curves(
         entropy: Whether there is the lower row; without it this is the paper's first figure, with H = 30.
     """
     if not panels or not all(panels.values()):
-        raise ValueError("panels must be at least one, with at least one curve each")
+        raise InputError("panels must be at least one, with at least one curve each")
     horizons = sorted({curve.H for curves in panels.values() for curve in curves})
     colors = {H: _COLORS[number % len(_COLORS)] for number, H in enumerate(horizons)}
     rows = 2 if entropy else 1

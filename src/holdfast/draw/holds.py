@@ -10,6 +10,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
+from holdfast.core.errors import InputError
 from holdfast.draw.style import INK, PALETTE, VALUE_COLORMAP, label_text, look
 
 __all__ = ["draw_hold_histogram", "draw_holds_over_training", "draw_tolerance_sweep"]
@@ -24,7 +25,7 @@ def draw_hold_histogram(holds: ArrayLike, title: str | None = None) -> Figure:
     """
     counts = np.asarray(holds, dtype=np.float64)
     if counts.ndim != 1 or counts.sum() <= 0:
-        raise ValueError("holds must be counts of at least one option")
+        raise InputError("holds must be counts of at least one option")
     steps = np.arange(1, len(counts))
     share = counts[1:] / counts.sum()
     with look():
@@ -61,7 +62,7 @@ def draw_holds_over_training(steps: ArrayLike, shares: ArrayLike, title: str | N
     """
     x, table = np.asarray(steps, dtype=np.float64), np.asarray(shares, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape or x.shape != table.shape[:1]:
-        raise ValueError(f"shares must have shape (n, K) with n = {x.size} evaluations, not {table.shape}")
+        raise InputError(f"shares must have shape (n, K) with n = {x.size} evaluations, not {table.shape}")
     persistences = np.arange(1, table.shape[1] + 1)
     # Each evaluation reaches half-way to its neighbours.
     between = (x[1:] + x[:-1]) / 2.0

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from holdfast.core.errors import InputError
 from holdfast.draw.curves import Curve, plot_curve
 from holdfast.draw.style import INK, label_text, look
 
@@ -65,7 +66,7 @@ def draw_profiles(curves: Sequence[Curve], xlabel: str = "score τ", title: str 
         title: Written above.
     """
     if not curves:
-        raise ValueError("curves must be at least one")
+        raise InputError("curves must be at least one")
     with look():
         figure = Figure(figsize=(4.6, 3.1), layout="constrained")
         axes = figure.add_subplot()
@@ -92,12 +93,12 @@ def draw_aggregates(panels: Sequence[IntervalPanel]) -> Figure:
             so that all panels have the same labels.
     """
     if not panels or not all(panel.marks for panel in panels):
-        raise ValueError("panels must be at least one, with at least one mark each")
+        raise InputError("panels must be at least one, with at least one mark each")
     labels = [mark.label for mark in panels[0].marks]
     if any([mark.label for mark in panel.marks] != labels for panel in panels):
-        raise ValueError("panels must have marks of the same labels, in the same order")
+        raise InputError("panels must have marks of the same labels, in the same order")
     if not all(math.isfinite(mark.value) for panel in panels for mark in panel.marks):
-        raise ValueError("panels must have marks whose values are finite numbers")
+        raise InputError("panels must have marks whose values are finite numbers")
     columns = min(len(panels), _MOST_COLUMNS)
     rows = -(-len(panels) // columns)
     size = (_PANEL_WIDTH * columns + 1.0, (_ROW_HEIGHT * len(labels) + 0.7) * rows)

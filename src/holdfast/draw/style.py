@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from holdfast.core.errors import InputError
 from holdfast.files import replace_file
 
 __all__ = [
@@ -142,7 +143,7 @@ def algorithm_color(name: str) -> str:
     try:
         return ALGORITHM_COLORS[name]
     except (KeyError, TypeError):
-        raise ValueError(f"name must be one of {', '.join(ALGORITHM_COLORS)}, not {name!r}") from None
+        raise InputError(f"name must be one of {', '.join(ALGORITHM_COLORS)}, not {name!r}") from None
 
 
 def told_apart(counts: Sequence[float]) -> dict[int, str]:
@@ -179,7 +180,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     kind = target.suffix[1:].lower()
     if kind not in _FORMATS:
-        raise ValueError(f"path must end in .png, .pdf or .svg to save a figure, not {str(target)!r}")
+        raise InputError(f"path must end in .png, .pdf or .svg to save a figure, not {str(target)!r}")
     target.parent.mkdir(parents=True, exist_ok=True)
     undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
     with replace_file(target) as unfinished, look():

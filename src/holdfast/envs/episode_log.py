@@ -18,6 +18,7 @@ from gymnasium import wrappers
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputTypeError
 from holdfast.core.saved import json_copy, restore_generator
 
 __all__ = ["EpisodeLog", "allow_repetition", "episode_seed", "repeatable_wrappers"]
@@ -76,7 +77,7 @@ def allow_repetition(wrapper: type[gymnasium.Wrapper[Any, Any, Any, Any]]) -> An
     but that memory, the actions and random numbers that ``reset`` has seeded.
     """
     if not (isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper)):
-        raise TypeError(f"wrapper must be a class of Gymnasium wrappers, not {wrapper!r}")
+        raise InputTypeError(f"wrapper must be a class of Gymnasium wrappers, not {wrapper!r}")
     _REPEATABLE.add(_full_name(wrapper))
     return wrapper
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order
 
 from holdfast.core.checks import check_choice
+from holdfast.core.errors import InputError
 from holdfast.envs.grid_moves import move_matrix, neighbours
 from holdfast.envs.grid_rules import ACTION_NAMES
 from holdfast.envs.grids import GridWorld
@@ -63,7 +64,7 @@ def exploration_kernel(env: Any, holes: str = "wall") -> ExplorationKernel:
     elif isinstance(world, GridWorld):
         kernel, starts = _endless(world, holes), np.array([world.map.start])
     else:
-        raise ValueError(
+        raise InputError(
             f"holes must be 'restart' for {type(world).__name__}: 'wall' and 'free' have a meaning on the map of "
             "a GridWorld only"
         )
@@ -89,7 +90,7 @@ def _endless(env: GridWorld, holes: str) -> Kernel:
 def _restarting(model: TabularMDP) -> tuple[Kernel, NDArray[np.int64]]:
     """The model with its terminal states leading to where episodes begin, and those states."""
     if model.initial is None:
-        raise ValueError(
+        raise InputError(
             "holes='restart' needs to know where episodes begin: env must show its initial_state_distrib, "
             "or the TabularMDP must be given its initial"
         )

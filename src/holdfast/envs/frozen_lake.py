@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer, check_probability
+from holdfast.core.errors import InputError
 from holdfast.envs.grid_map import FREE, GOAL, HOLE, START, GridMap, connected_cells
 from holdfast.envs.grids import GridWorld
 
@@ -37,7 +38,7 @@ def random_map(size: int = 16, frozen: float = 0.85, seed: int = 0) -> GridMap:
         ice[0, 0] = ice[-1, -1] = True
         if connected_cells(ice, start=0)[-1, -1]:
             return _as_map(ice)
-    raise ValueError(
+    raise InputError(
         f"frozen must be larger for maps of size {size}: with {frozen:g} none of {_TRIES} maps could be solved"
     )
 

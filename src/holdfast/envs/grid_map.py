@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from holdfast.core.errors import InputError, InputTypeError
+
 __all__ = ["FREE", "GOAL", "HOLE", "START", "GridMap", "connected_cells"]
 
 START, GOAL, HOLE, FREE = "S", "G", "#", "."
@@ -62,11 +64,11 @@ class GridMap:
             ValueError: The text is no map; the message says what is wrong and where.
         """
         if not isinstance(text, str):
-            raise TypeError(f"a map must be a text of the letters S, G, # and ., not {text!r}")
+            raise InputTypeError(f"a map must be a text of the letters S, G, # and ., not {text!r}")
         lines = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         drawn = [number for number, line in enumerate(lines) if line]
         if not drawn:
-            raise ValueError("the map is empty: it must have at least one row")
+            raise InputError("the map is empty: it must have at least one row")
         return cls(tuple(lines[drawn[0] : drawn[-1] + 1]))
 
     @classmethod
@@ -80,7 +82,7 @@ class GridMap:
         try:
             return cls.parse(text)
         except ValueError as error:
-            raise ValueError(f"map file {str(path)!r}: {error}") from None
+            raise InputError(f"map file {str(path)!r}: {error}") from None
 
     def __str__(self) -> str:
         return "\n".join(self.rows)
@@ -158,16 +160,16 @@ def connected_cells(walkable: NDArray[np.bool_], start: int) -> NDArray[np.bool_
 
 def _as_rows(rows: Any) -> tuple[str, ...]:
     if isinstance(rows, str):
-        raise TypeError(
+        raise InputTypeError(
             f"rows must be one text for each row, not the single text {reprlib.repr(rows)}: use GridMap.parse"
         )
     try:
         texts = tuple(rows)
     except TypeError:
-        raise TypeError(f"rows must be one text for each row, not {reprlib.repr(rows)}") from None
+        raise InputTypeError(f"rows must be one text for each row, not {reprlib.repr(rows)}") from None
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(
+            raise InputTypeError(
                 f"rows must be one text for each row, but row {number} (counted from 0) is {reprlib.repr(text)}"
             )
     return texts
@@ -175,10 +177,10 @@ def _as_rows(rows: Any) -> tuple[str, ...]:
 
 def _check_letters(rows: tuple[str, ...]) -> None:
     if not rows or not rows[0]:
-        raise ValueError("the map is empty: it must have at least one row")
+        raise InputError("the map is empty: it must have at least one row")
     for row, line in enumerate(rows):
         if len(line) != len(rows[0]):
-            raise ValueError(
+            raise InputError(
                 f"every row of the map must be as long as row 0 ({len(rows[0])} cells), "
                 f"but row {row} (counted from 0) has {len(line)}"
             )
@@ -186,7 +188,7 @@ def _check_letters(rows: tuple[str, ...]) -> None:
     for row, line in enumerate(rows):
         if set(line) - known:
             column = next(column for column, letter in enumerate(line) if letter not in known)
-            raise ValueError(
+            raise InputError(
                 f"a map may have the letters S, G, # and . only, "
                 f"not {line[column]!r} as in row {row}, column {column} (counted from 0)"
             )
@@ -201,36 +203,36 @@ def _check_start_and_goal(rows: tuple[str, ...]) -> None:
         if letter == START
     ]
     if not starts:
-        raise ValueError("the map has no start: exactly one cell must be S")
+        raise InputError("the map has no start: exactly one cell must be S")
     if len(starts) > 1:
         (row, column), (other_row, other_column) = starts[:2]
-        raise ValueError(
+        raise InputError(
             f"the map has {len(starts)} starts, but exactly one cell must be S: there is one in "
             f"row {row}, column {column} and one in row {other_row}, column {other_column} (counted from 0)"
         )
     if not any(GOAL in line for line in rows):
-        raise ValueError("the map has no goal: at least one cell must be G")
+        raise InputError("the map has no goal: at least one cell must be G")
 
 
 def _read_text(path: Path) -> str:
     try:
         if path.is_fifo() or path.is_char_device() or path.is_socket():
-            raise ValueError("it is no file")
+            raise InputError("it is no file")
         with path.open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
     except FileNotFoundError:
-        raise ValueError(f"map file {str(path)!r} does not exist") from None
+        raise InputError(f"map file {str(path)!r} does not exist") from None
     except IsADirectoryError:
-        raise ValueError(f"map file {str(path)!r} is a directory, not a text file") from None
+        raise InputError(f"map file {str(path)!r} is a directory, not a text file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"map file {str(path)!r} cannot be read: {reason}") from None
+        raise InputError(f"map file {str(path)!r} cannot be read: {reason}") from None
     if len(content) > _LARGEST_FILE:
-        raise ValueError(f"map file {str(path)!r} is too large: a map may have {_LARGEST_FILE} bytes")
+        raise InputError(f"map file {str(path)!r} is too large: a map may have {_LARGEST_FILE} bytes")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError(f"map file {str(path)!r} is not a text file") from None
+        raise InputError(f"map file {str(path)!r} is not a text file") from None
     if "\0" in text:
-        raise ValueError(f"map file {str(path)!r} is not a text file")
+        raise InputError(f"map file {str(path)!r} is not a text file")
     return text

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from holdfast.core.checks import check_choice, check_integer
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.grid_moves import move_matrix, neighbours
 from holdfast.envs.grid_picture import grid_pixels, grid_text
@@ -179,7 +180,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
             raise gymnasium.error.ResetNeeded("reset must be called before step: no episode is running")
         intended = check_integer("action", action, at_least=0)
         if intended >= _N_ACTIONS:
-            raise ValueError(f"action must be in 0..{_N_ACTIONS - 1} (left, down, right, up), not {action!r}")
+            raise InputError(f"action must be in 0..{_N_ACTIONS - 1} (left, down, right, up), not {action!r}")
         self._last_action = intended
         direction = self._direction(intended)
         reward = float(self._rewards[self._state, direction])
@@ -292,7 +293,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
     def _check_begin(self, state: Any) -> int:
         begin = check_integer('options["state"]', state, at_least=0)
         if begin >= len(self._terminal) or self._terminal[begin]:
-            raise ValueError(f'options["state"] must be a state that is not terminal, not {begin}')
+            raise InputError(f'options["state"] must be a state that is not terminal, not {begin}')
         return begin
 
 
@@ -303,4 +304,4 @@ def _as_map(source: Any) -> GridMap:
         return GridMap.read(source)
     if isinstance(source, str):
         return GridMap.parse(source)
-    raise TypeError(f"map must be a GridMap, an ASCII text or a pathlib.Path, not {source!r}")
+    raise InputTypeError(f"map must be a GridMap, an ASCII text or a pathlib.Path, not {source!r}")

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import gymnasium
 
 from holdfast.core.checks import check_discount, check_integer
+from holdfast.core.errors import InputTypeError
 from holdfast.core.history import k_step_return
 
 __all__ = ["Hold", "HoldAction"]
@@ -60,7 +61,7 @@ class HoldAction(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
 
     def __init__(self, env: gymnasium.Env[Any, Any], k: int, gamma: float = 1.0) -> None:
         if not isinstance(env, gymnasium.Env):
-            raise TypeError(f"env must be a Gymnasium environment, not {env!r}")
+            raise InputTypeError(f"env must be a Gymnasium environment, not {env!r}")
         self._k = check_integer("k", k)
         self._gamma = check_discount(gamma)
         gymnasium.utils.RecordConstructorArgs.__init__(self, k=self._k, gamma=self._gamma)

@@ -13,6 +13,7 @@ from typing import Any
 
 import gymnasium
 
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
 
@@ -58,7 +59,7 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     if isinstance(name, os.PathLike):
         return _make_grid(Path(name), kwargs)
     if not isinstance(name, str):
-        raise TypeError(f"name must be a Gymnasium id, a short name or a map file's path, not {name!r}")
+        raise InputTypeError(f"name must be a Gymnasium id, a short name or a map file's path, not {name!r}")
     short = _short(name)
     if short in SHORT_NAMES:
         return _make(SHORT_NAMES[short], name, kwargs)
@@ -66,7 +67,7 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
         return _make(name, name, kwargs)
     if re.search(r"\.py(:|$)", name):
         module = Path(name.split(".py")[0]).name
-        raise ValueError(f"environment {name!r} is code: give it as module:callable, such as {module}:make")
+        raise InputError(f"environment {name!r} is code: give it as module:callable, such as {module}:make")
     if is_map_path(name):
         return _make_grid(Path(name), kwargs)
     if is_code(name):
@@ -85,7 +86,7 @@ def is_code(name: str) -> bool:
 
 def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^:]+", name):
-        raise ValueError(
+        raise InputError(
             f"name must have the form 'module:callable' or 'module:id' where it has a colon, not {name!r}"
         )
     place, _, wanted = name.partition(":")
@@ -93,7 +94,7 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
         module = importlib.import_module(place)
     except (Exception, SystemExit) as error:
         # Whatever the user's own module raises.
-        raise ValueError(
+        raise InputError(
             f"environment {name!r} cannot be made: importing {place} raised {_described(error)}"
         ) from error
     maker = getattr(module, wanted, None)
@@ -101,15 +102,15 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
         return _make(wanted, name, kwargs)
     if not callable(maker):
         hint = _nearest(wanted, [found for found in vars(module) if callable(vars(module)[found])])
-        raise ValueError(f"environment {name!r} cannot be made: {place} has no callable {wanted!r}{hint}")
+        raise InputError(f"environment {name!r} cannot be made: {place} has no callable {wanted!r}{hint}")
     try:
         env = maker(**kwargs)
     except (Exception, SystemExit) as error:
         if isinstance(error, TypeError) and re.search(r"keyword argument|required", str(error)):
-            raise TypeError(_argument_error(name, error)) from error
-        raise ValueError(f"environment {name!r} cannot be made: {wanted} raised {_described(error)}") from error
+            raise InputTypeError(_argument_error(name, error)) from error
+        raise InputError(f"environment {name!r} cannot be made: {wanted} raised {_described(error)}") from error
     if not isinstance(env, gymnasium.Env):
-        raise ValueError(f"environment {name!r} must be a Gymnasium environment, not {type(env).__name__}")
+        raise InputError(f"environment {name!r} must be a Gymnasium environment, not {type(env).__name__}")
     return env
 
 
@@ -131,18 +132,18 @@ def _make(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, 
     try:
         return gymnasium.make(env_id, **kwargs)
     except (gymnasium.error.DependencyNotInstalled, gymnasium.error.DeprecatedEnv) as error:
-        raise ValueError(f"environment {name!r} cannot be made: {_one_sentence(error)}") from error
+        raise InputError(f"environment {name!r} cannot be made: {_one_sentence(error)}") from error
     except gymnasium.error.Error as error:
         if env_id in gymnasium.registry:
-            raise ValueError(f"environment {name!r} cannot be made: {_one_sentence(error)}") from error
-        raise ValueError(_unknown(name, error)) from None
+            raise InputError(f"environment {name!r} cannot be made: {_one_sentence(error)}") from error
+        raise InputError(_unknown(name, error)) from None
     except ImportError as error:
-        raise ValueError(
+        raise InputError(
             f"environment {name!r} cannot be made, a package is missing: {_one_sentence(error)}"
         ) from error
     except TypeError as error:
         # Gymnasium repeats all arguments behind the constructor's own sentence.
-        raise TypeError(_argument_error(name, error.__cause__ or error)) from error
+        raise InputTypeError(_argument_error(name, error.__cause__ or error)) from error
 
 
 def _argument_error(name: str, error: BaseException) -> str:

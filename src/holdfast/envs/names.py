@@ -7,6 +7,8 @@ from typing import Any
 
 import gymnasium
 
+from holdfast.core.errors import InputError
+
 __all__ = ["action_names", "observation_names", "two_axes"]
 
 _ACTIONS = {
@@ -88,7 +90,7 @@ def two_axes(given: str, names: Sequence[str]) -> tuple[int, int]:
         for part in map(str.strip, given.split(","))
     ]
     if len(numbers) != 2 or len(set(numbers)) != 2 or not all(0 <= number < len(names) for number in numbers):
-        raise ValueError(
+        raise InputError(
             f"--axes must be two different ones of {', '.join(names)}, by name or by number from 0, not {given!r}"
             if len(names) >= 2
             else "--axes must not be given where observations are no vectors"

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.core.errors import InputError
 from holdfast.experiments.engines.base import Ended, Engine, Event, Started, Task
 from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, read_manifest
 from holdfast.experiments.sharing import take_shared_rows
@@ -99,16 +100,16 @@ def _check_unlocked(
     manifest = read_manifest(folder)
     if manifest is None:
         if store.stored():
-            raise ValueError(f"{folder} has rows and no manifest.json: give another -o, or remove it")
+            raise InputError(f"{folder} has rows and no manifest.json: give another -o, or remove it")
         return 0
     wanted = new_manifest(experiment, scale).what
     if manifest.what != wanted:
-        raise ValueError(
+        raise InputError(
             f"{folder} holds a campaign of {manifest.what}, not of {wanted}: give another -o, or remove it"
         )
     done = len(store.done(jobs, manifest))
     if 0 < done < len(jobs) and not resume:
-        raise ValueError(
+        raise InputError(
             f"{folder} has the rows of {done} of {len(jobs)} jobs: give --resume to go on with it, "
             "or -o to begin elsewhere"
         )

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer, take_list, take_mapping
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.files import read_json, replace_json
@@ -194,13 +195,13 @@ def read_manifest(folder: Path) -> Manifest | None:
     try:
         found = take_integer(document, "format")
         if found != FORMAT:
-            raise ValueError(f"it has format {found}, and this version of holdfast reads {FORMAT}")
+            raise InputError(f"it has format {found}, and this version of holdfast reads {FORMAT}")
         texts = {name: take(document, name) for name in ("label", "study", "title", "campaign")}
         scale = take(document, "scale")
         if not all(isinstance(text, str) and text.isprintable() for text in texts.values()):
-            raise ValueError("label, study, title and campaign must be texts")
+            raise InputError("label, study, title and campaign must be texts")
         if scale is not None and not isinstance(scale, str):
-            raise ValueError("scale must be a text")
+            raise InputError("scale must be a text")
         revision = take_integer(document, "revision", 1)
         jobs = {job_id: dict(entry) for job_id, entry in take_mapping(document, "jobs").items()}
         for job_id, entry in jobs.items():
@@ -208,7 +209,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             if "session" in entry:
                 take_integer(entry, "session")
             if job.id != job_id:
-                raise ValueError(f"the job {job_id} has another setting or seed than it was run with")
+                raise InputError(f"the job {job_id} has another setting or seed than it was run with")
         return Manifest(
             **texts,
             scale=scale,
@@ -218,7 +219,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             sessions=take_list(document, "sessions", dict),
         )
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+        raise InputError(f"{path} is damaged: {error}") from None
 
 
 def _now() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.checks import check_choice, check_integer
+from holdfast.core.errors import InputError
 from holdfast.core.saved import json_copy
 from holdfast.experiments.tables import Table
 
@@ -43,7 +44,7 @@ class Job:
 
     def __post_init__(self) -> None:
         if not all(isinstance(name, str) and name.isidentifier() for name in self.setting):
-            raise ValueError(f"setting must have names as Python has them, not {list(self.setting)}")
+            raise InputError(f"setting must have names as Python has them, not {list(self.setting)}")
         object.__setattr__(self, "setting", json_copy(dict(self.setting)))
         check_integer("seed", self.seed, 0)
         check_integer("revision", self.revision)
@@ -130,9 +131,9 @@ class Experiment:
         """The jobs of (setting, seed) pairs, which must differ."""
         jobs = [Job(self.study, setting, seed, self.revision) for setting, seed in plan]
         if len({job.id for job in jobs}) != len(jobs):
-            raise ValueError(f"plan must list each setting with each seed once for {self.label}")
+            raise InputError(f"plan must list each setting with each seed once for {self.label}")
         for job in jobs:
             twice = [name for name in job.setting if name in (*self.columns, "seed")]
             if twice:
-                raise ValueError(f"setting must not have the name of a column, {twice[0]!r}")
+                raise InputError(f"setting must not have the name of a column, {twice[0]!r}")
         return jobs

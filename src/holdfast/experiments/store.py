@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.experiments.manifest import MANIFEST, Manifest, digest, read_manifest
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, setting_column
@@ -52,10 +53,10 @@ class Store:
             ValueError: There is something else in it.
         """
         if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"the campaign's folder must be a folder, but {self.folder} is a file")
+            raise InputError(f"the campaign's folder must be a folder, but {self.folder} is a file")
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self.is_campaign and any(not found.name.startswith(".") for found in self.folder.iterdir()):
-            raise ValueError(
+            raise InputError(
                 f"the campaign's folder must be empty or hold a campaign, and {self.folder} holds something else"
             )
 
@@ -98,7 +99,7 @@ class Store:
         ids = {job.id for job in jobs}
         strange = [job_id for job_id in self.stored() if job_id not in ids]
         if strange:
-            raise ValueError(
+            raise InputError(
                 f"{self.folder} holds rows of other settings, such as the job {strange[0]}: "
                 "give another -o, or remove it"
             )
@@ -141,7 +142,7 @@ class Store:
         elif manifest.digest_of(job_id) not in (None, digest(data)):
             problem = "it is not what was stored"
         if problem is not None:
-            raise ValueError(
+            raise InputError(
                 f"{path} is damaged, {problem}: `holdfast reproduce` with --resume runs its job again"
             )
         return data
@@ -156,13 +157,13 @@ def table_bytes(rows: Mapping[str, Any], columns: Sequence[str], label: str) -> 
     """
     if not isinstance(rows, Mapping) or set(rows) != set(columns):
         told = f"not {', '.join(map(str, rows))}" if isinstance(rows, Mapping) else f"not {type(rows).__name__}"
-        raise ValueError(f"run of {label} must return the columns {', '.join(columns)}, {told}")
+        raise InputError(f"run of {label} must return the columns {', '.join(columns)}, {told}")
     arrays = {name: np.asarray(rows[name]) for name in columns}
     for name, values in arrays.items():
         if values.dtype.kind not in "biuf":
-            raise TypeError(f"run of {label} must return numbers as {name!r}, not {values.dtype}")
+            raise InputTypeError(f"run of {label} must return numbers as {name!r}, not {values.dtype}")
     if {values.shape for values in arrays.values()} != {(len(next(iter(arrays.values()))),)}:
-        raise ValueError(f"run of {label} must return columns of one length")
+        raise InputError(f"run of {label} must return columns of one length")
     return rows_bytes({name: values.tolist() for name, values in arrays.items()})
 
 
@@ -179,19 +180,19 @@ def read_campaign(folder: str | os.PathLike[str], experiment: Experiment | None 
     store = Store(folder)
     manifest = read_manifest(store.folder)
     if manifest is None:
-        raise ValueError(f"{folder} must be the folder of a campaign, and has no {MANIFEST}")
+        raise InputError(f"{folder} must be the folder of a campaign, and has no {MANIFEST}")
     if experiment is not None and (manifest.label, manifest.revision) != (experiment.label, experiment.revision):
         wanted = f"{experiment.label}, revision {experiment.revision}"
-        raise ValueError(f"{folder} holds rows of {manifest.what}, and what is to be drawn is {wanted}")
+        raise InputError(f"{folder} holds rows of {manifest.what}, and what is to be drawn is {wanted}")
     stored = set(store.stored())
     strange = sorted(stored - set(manifest.jobs))
     if strange:
-        raise ValueError(
+        raise InputError(
             f"{folder} mixes settings: its manifest does not list the job {strange[0]}, and there are rows of it"
         )
     done = [job_id for job_id in manifest.jobs if job_id in stored]
     if not done:
-        raise ValueError(f"{folder} has no rows yet")
+        raise InputError(f"{folder} has no rows yet")
     parts = [store.read(job_id, manifest) for job_id in done]
     return manifest, _flat([manifest.jobs[job_id] for job_id in done], parts, manifest.columns)
 
@@ -213,7 +214,7 @@ def sentence_if_full(store: Store) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        raise ValueError(
+        raise InputError(
             f"{store.folder} cannot be written, {(error.strerror or 'the disk is full').lower()}: "
             f"the rows of {len(store.stored())} jobs are stored; make room, and go on with --resume"
         ) from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holdfast.core.errors import InputError
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, select
 from holdfast.runs.algorithms import find_algorithm, nearest_names
@@ -55,16 +56,16 @@ def grid_jobs(
         for name in named:
             if name != "algo" and name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
-                raise ValueError(f"--grid names {name!r}, which {algo.name} does not have; {hint}")
+                raise InputError(f"--grid names {name!r}, which {algo.name} does not have; {hint}")
             if name in options.get("set", {}):
-                raise ValueError(f"--grid and --set must not both name {name!r}")
+                raise InputError(f"--grid and --set must not both name {name!r}")
         setting = {**options, **named}
         try:
             config = make_config(_train_options(setting))
             check_agent(config)
         except (ValueError, TypeError) as error:
             # What stands in the grid is made an argument like those of --set.
-            raise ValueError(_of_the_grid(str(error), grid)) from error
+            raise InputError(_of_the_grid(str(error), grid)) from error
         # A map file becomes its map: it may be another one tomorrow, or not be there.
         setting |= {"environment": config.environment, "env_label": config.label}
         setting |= {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
@@ -98,7 +99,7 @@ def run(job: Job, place: Path) -> Mapping[str, Any]:
     trained = train_job({**_train_options(job.setting), "seed": job.seed}, place)
     episodes = episode_columns(trained, COLUMNS)
     if len(episodes["episode"]) == 0:
-        raise ValueError("no episode ended within the steps that were trained: give more --steps")
+        raise InputError("no episode ended within the steps that were trained: give more --steps")
     return episodes
 
 
@@ -159,7 +160,7 @@ def _short(value: Any) -> str:
 
 
 def _no_plan(scale: str) -> list[tuple[Mapping[str, Any], int]]:
-    raise ValueError("a sweep has no scale: its jobs are those of its grid")
+    raise InputError("a sweep has no scale: its jobs are those of its grid")
 
 
 SWEEP = Experiment(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.files import replace_file
 
 __all__ = ["Table", "matrix", "select", "setting_column", "table_length", "write_csv"]
@@ -31,7 +32,7 @@ def select(table: Table, **where: Any) -> Table:
     mask = np.ones(table_length(table), dtype=bool)
     for name, value in where.items():
         if name not in table:
-            raise ValueError(f"rows must have the column {name!r}, and they have {', '.join(table)}")
+            raise InputError(f"rows must have the column {name!r}, and they have {', '.join(table)}")
         mask &= np.isin(table[name], value) if isinstance(value, list | tuple) else table[name] == value
     return {name: column[mask] for name, column in table.items()}
 
@@ -54,13 +55,13 @@ def matrix(table: Table, value: str, over: str, by: str = "seed") -> tuple[Float
     order = np.lexsort((table[over], table[by]))
     runs, counts = np.unique(table[by], return_counts=True)
     if len(runs) == 0:
-        raise ValueError(f"rows must be at least one to be arranged by {by}")
+        raise InputError(f"rows must be at least one to be arranged by {by}")
     if len(set(counts)) != 1:
-        raise ValueError(f"rows must have as many values of {over} for each {by}")
+        raise InputError(f"rows must have as many values of {over} for each {by}")
     shape = len(runs), int(counts[0])
     counted = table[over][order].reshape(shape)
     if (counted != counted[0]).any() or (np.diff(counted[0]) == 0).any():
-        raise ValueError(f"rows must have the same values of {over} for each {by}, each of them once")
+        raise InputError(f"rows must have the same values of {over} for each {by}, each of them once")
     return counted[0].astype(np.float64), table[value][order].reshape(shape).astype(np.float64)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.files.documents import parse_json, plain_file
 
 __all__ = ["read_arrays", "write_arrays"]
@@ -54,7 +55,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         ValueError: An array has the name that the format keeps for itself.
     """
     if _RESERVED in arrays:
-        raise ValueError(f"arrays must not be called {_RESERVED!r}, which the format keeps for itself")
+        raise InputError(f"arrays must not be called {_RESERVED!r}, which the format keeps for itself")
     # The longest numbers first: so every array begins at a multiple of its numbers' length.
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
     header: dict[str, Any] = {}
@@ -62,7 +63,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in ordered:
         little_endian = array.dtype.newbyteorder("<")
         if little_endian not in _NAMES:
-            raise TypeError(f"arrays must be of numbers or booleans, and {name!r} is of {array.dtype}")
+            raise InputTypeError(f"arrays must be of numbers or booleans, and {name!r} is of {array.dtype}")
         header[name] = {
             "dtype": _NAMES[little_endian],
             "shape": list(array.shape),
@@ -88,14 +89,14 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """
     size = plain_file(path).stat().st_size
     if size < _PREFIX:
-        raise ValueError(f"{path} is damaged: it ends before its header")
+        raise InputError(f"{path} is damaged: it ends before its header")
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_PREFIX), "little")
         if length > min(_LARGEST_HEADER, size - _PREFIX):
-            raise ValueError(f"{path} is damaged or not a safetensors file")
+            raise InputError(f"{path} is damaged or not a safetensors file")
         header = parse_json(file.read(length), path)
         if not isinstance(header, dict):
-            raise ValueError(f"{path} is damaged: its header must be a mapping")
+            raise InputError(f"{path} is damaged: its header must be a mapping")
         header.pop(_RESERVED, None)
         begin = _PREFIX + length
         found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -110,37 +111,37 @@ def _views(found: mmap.mmap, begin: int, header: Mapping[str, Any], path: Path) 
         code, shape, (start, end) = _entry(entry, called, path)
         count = math.prod(shape)
         if end - start != count * np.dtype(code).itemsize:
-            raise ValueError(f"{path} is damaged: {called!r} must be as long as its shape says")
+            raise InputError(f"{path} is damaged: {called!r} must be as long as its shape says")
         if begin + end > len(found):
-            raise ValueError(f"{path} is damaged: it ends before {called!r} does")
+            raise InputError(f"{path} is damaged: it ends before {called!r} does")
         try:
             flat = (
                 np.frombuffer(found, dtype=code, count=count, offset=begin + start) if count else np.zeros(0, code)
             )
             arrays[name] = flat.reshape(shape)
         except ValueError:
-            raise ValueError(f"{path} is damaged: {called!r} has an impossible shape") from None
+            raise InputError(f"{path} is damaged: {called!r} has an impossible shape") from None
         places.append((start, end))
     reached = 0
     for start, end in sorted(places):
         if start != reached:
-            raise ValueError(f"{path} is damaged: its arrays must follow each other")
+            raise InputError(f"{path} is damaged: its arrays must follow each other")
         reached = end
     if begin + reached != len(found):
-        raise ValueError(f"{path} is damaged: something stands behind its arrays")
+        raise InputError(f"{path} is damaged: something stands behind its arrays")
     return arrays
 
 
 def _entry(entry: Any, name: str, path: Path) -> tuple[str, list[int], list[int]]:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"{path} is damaged: {name!r} must have a type, a shape and a place")
+        raise InputError(f"{path} is damaged: {name!r} must have a type, a shape and a place")
     code = _TYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
     if code is None:
-        raise ValueError(f"{path} is damaged: {name!r} is of an unknown type")
+        raise InputError(f"{path} is damaged: {name!r} is of an unknown type")
     shape, place = entry["shape"], entry["data_offsets"]
     for numbers in (shape, place):
         if not isinstance(numbers, list) or not all(type(number) is int and number >= 0 for number in numbers):
-            raise ValueError(f"{path} is damaged: {name!r} must have whole numbers as its shape and place")
+            raise InputError(f"{path} is damaged: {name!r} must have whole numbers as its shape and place")
     if len(shape) > _MOST_DIMENSIONS or len(place) != 2 or any(number >= 2**63 for number in (*shape, *place)):
-        raise ValueError(f"{path} is damaged: {name!r} has an impossible shape or place")
+        raise InputError(f"{path} is damaged: {name!r} has an impossible shape or place")
     return code, shape, place

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any, NoReturn
 
+from holdfast.core.errors import InputError
 from holdfast.files.flushing import flush
 from holdfast.files.replacing import replace_file
 
@@ -24,7 +25,7 @@ def plain_file(path: Path) -> Path:
         ValueError: It is missing, or something else.
     """
     if path.is_symlink() or not path.is_file():
-        raise ValueError(f"{path} is missing or not a plain file")
+        raise InputError(f"{path} is missing or not a plain file")
     return path
 
 
@@ -35,7 +36,7 @@ def read_json(path: Path) -> Any:
         ValueError: It is missing, damaged, too large or nested too deeply.
     """
     if plain_file(path).stat().st_size > _LARGEST:
-        raise ValueError(f"{path} is too large: a document may have {_LARGEST >> 20} MB")
+        raise InputError(f"{path} is too large: a document may have {_LARGEST >> 20} MB")
     return parse_json(path.read_bytes(), path)
 
 
@@ -46,9 +47,9 @@ def parse_json(text: bytes, path: Path) -> Any:
             text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_distinct
         )
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {' '.join(str(error).split())[:200]}") from None
+        raise InputError(f"{path} is damaged: {' '.join(str(error).split())[:200]}") from None
     if _depth(document) > _DEEPEST:
-        raise ValueError(f"{path} is damaged: it is nested too deeply")
+        raise InputError(f"{path} is damaged: it is nested too deeply")
     return document
 
 
@@ -70,12 +71,12 @@ def to_json(document: Any, path: Path, indent: int | None = None) -> str:
     """
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
     if len(text.encode()) > _LARGEST or _depth(document) > _DEEPEST:
-        raise ValueError(f"{path} would be too large or nested too deeply to be read again")
+        raise InputError(f"{path} would be too large or nested too deeply to be read again")
     return text
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    raise InputError(f"{constant} is no number")
 
 
 def _finite(text: str) -> float:
@@ -86,7 +87,7 @@ def _finite(text: str) -> float:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands in it twice")
+        raise InputError("a name stands in it twice")
     return found
 
 

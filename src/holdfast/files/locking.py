@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast.core.errors import InputError
+
 __all__ = ["LOCK", "FolderInUseError", "folder_in_use", "locked_folder"]
 
 LOCK = ".lock"
@@ -69,11 +71,11 @@ def _open_lock(path: Path, flags: int) -> int:
         handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
-            raise ValueError(f"{path} is damaged: it must be a plain file") from None
+            raise InputError(f"{path} is damaged: it must be a plain file") from None
         raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise ValueError(f"{path} is damaged: it must be a plain file")
+        raise InputError(f"{path} is damaged: it must be a plain file")
     return handle
 
 

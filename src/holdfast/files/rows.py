@@ -16,6 +16,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.files.documents import plain_file
 
 __all__ = ["Rows", "parse_numbers", "read_last_rows", "read_numbers", "read_rows", "rows_bytes"]
@@ -49,13 +50,13 @@ class Rows:
     def _check(self, length: int) -> None:
         header = self._header
         if plain_file(self.path).stat().st_size < length or length < len(header):
-            raise ValueError(f"{self.path} is shorter than it was at the last checkpoint")
+            raise InputError(f"{self.path} is shorter than it was at the last checkpoint")
         with self.path.open("rb") as file:
             begins_right = file.read(len(header)) == header
             file.seek(length - 1)
             ends_right = file.read(1) == b"\n"
         if not (begins_right and ends_right):
-            raise ValueError(f"{self.path} is damaged: it must have the columns {', '.join(self.columns)}")
+            raise InputError(f"{self.path} is damaged: it must have the columns {', '.join(self.columns)}")
 
     @property
     def _header(self) -> bytes:
@@ -76,13 +77,13 @@ class Rows:
     @property
     def _open_file(self) -> IO[bytes]:
         if self._file is None:
-            raise ValueError("rows must be begun before they are appended")
+            raise InputError("rows must be begun before they are appended")
         return self._file
 
     def append(self, *values: Number) -> None:
         """One more row; reading it gives the same numbers. None is an empty cell."""
         if len(values) != len(self.columns):
-            raise ValueError(f"a row must have {len(self.columns)} values, not {len(values)}")
+            raise InputError(f"a row must have {len(self.columns)} values, not {len(values)}")
         self._open_file.write((",".join(map(_cell, values)) + "\n").encode())
 
     def flush(self) -> int:
@@ -121,7 +122,7 @@ def _all_bytes(path: Path, length: int | None = None) -> bytes:
     with plain_file(path).open("rb") as file:
         data = file.read(_LARGEST + 1 if length is None else length)
     if len(data) > _LARGEST:
-        raise ValueError(f"{path} is too large: rows may have {_LARGEST >> 20} MB")
+        raise InputError(f"{path} is too large: rows may have {_LARGEST >> 20} MB")
     return data
 
 
@@ -168,7 +169,7 @@ def parse_numbers(data: bytes, columns: Sequence[str], path: Path) -> dict[str, 
     if table.size == 0:
         table = np.empty((0, len(columns)))
     if table.shape[1] != len(columns):
-        raise ValueError(f"{path} is damaged: it must have the columns {', '.join(columns)}")
+        raise InputError(f"{path} is damaged: it must have the columns {', '.join(columns)}")
     return {name: table[:, index] for index, name in enumerate(columns)}
 
 
@@ -183,21 +184,21 @@ def _columns(data: bytes, path: Path, columns: Sequence[str] | None) -> dict[str
     text = data.decode("utf-8", errors="replace")
     lines = text[: text.rfind("\n") + 1].splitlines()
     if not lines:
-        raise ValueError(f"{path} is empty")
+        raise InputError(f"{path} is empty")
     names = lines[0].split(",")
     missing = [name for name in columns or () if name not in names]
     if missing or len(set(names)) != len(names):
-        raise ValueError(f"{path} is damaged: it must have the columns {', '.join(columns or names)}, each once")
+        raise InputError(f"{path} is damaged: it must have the columns {', '.join(columns or names)}, each once")
     found: dict[str, list[float]] = {name: [] for name in names}
     for number, line in enumerate(lines[1:], start=2):
         cells = line.split(",")
         if len(cells) != len(names):
-            raise ValueError(f"{path} is damaged: line {number} must have {len(names)} values, not {len(cells)}")
+            raise InputError(f"{path} is damaged: line {number} must have {len(names)} values, not {len(cells)}")
         for name, cell in zip(names, cells, strict=True):
             try:
                 found[name].append(float(cell) if cell else float("nan"))
             except ValueError:
-                raise ValueError(f"{path} is damaged: {cell[:40]!r} in line {number} is no number") from None
+                raise InputError(f"{path} is damaged: {cell[:40]!r} in line {number} is no number") from None
     return found
 
 

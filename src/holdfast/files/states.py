@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.files.arrays import read_arrays, write_arrays
 from holdfast.files.documents import read_json, to_json
 from holdfast.files.flushing import flush
@@ -50,17 +51,19 @@ def write_state(folder: Path, state: Mapping[str, Any], places: Places, name: st
             place = "/".join(path)
             found = arrays.get(_file_of(path, places))
             if found is None:
-                raise TypeError(f"state must not have an array {place}: there is no file for it")
+                raise InputTypeError(f"state must not have an array {place}: there is no file for it")
             if place in found:
-                raise TypeError(f"state must not have two arrays that are both called {place}")
+                raise InputTypeError(f"state must not have two arrays that are both called {place}")
             found[place] = value
             return {_ARRAY: place}
         if isinstance(value, Mapping):
             names = {str(key) for key in value}
             if len(names) != len(value):
-                raise TypeError(f"state must not have two names that are the same as text: {'/'.join(path)}")
+                raise InputTypeError(f"state must not have two names that are the same as text: {'/'.join(path)}")
             if names in ({_ARRAY}, {_FLOAT}):
-                raise TypeError(f"state must not have a mapping with only {_ARRAY} or {_FLOAT}: {'/'.join(path)}")
+                raise InputTypeError(
+                    f"state must not have a mapping with only {_ARRAY} or {_FLOAT}: {'/'.join(path)}"
+                )
             return {str(key): packed(item, (*path, str(key))) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [packed(item, (*path, str(number))) for number, item in enumerate(value)]
@@ -70,7 +73,9 @@ def write_state(folder: Path, state: Mapping[str, Any], places: Places, name: st
             return {_FLOAT: str(value)}
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        raise TypeError(f"state must hold arrays and JSON values, and {'/'.join(path)} is {type(value).__name__}")
+        raise InputTypeError(
+            f"state must hold arrays and JSON values, and {'/'.join(path)} is {type(value).__name__}"
+        )
 
     document = packed(state, ())
     for file, contents in arrays.items():
@@ -100,23 +105,23 @@ def read_state(folder: Path, places: Places, name: str = DOCUMENT) -> dict[str, 
             return value
         if set(value) == {_FLOAT}:
             if value[_FLOAT] not in _SPECIAL:
-                raise ValueError(f"{path} is damaged: {str(value[_FLOAT])[:40]!r} is no number")
+                raise InputError(f"{path} is damaged: {str(value[_FLOAT])[:40]!r} is no number")
             return float(value[_FLOAT])
         if set(value) == {_ARRAY}:
             called = "/".join(place)
             file = _file_of(place, places)
             found = arrays.get(file, {}).get(called)
             if value[_ARRAY] != called or found is None:
-                raise ValueError(f"{path} is damaged: it must have an array {called[:200]!r}")
+                raise InputError(f"{path} is damaged: it must have an array {called[:200]!r}")
             used.add((file, called))
             return found
         return {key: unpacked(item, (*place, key)) for key, item in value.items()}
 
     state = unpacked(read_json(path), ())
     if not isinstance(state, dict):
-        raise ValueError(f"{path} is damaged: it must hold a mapping")
+        raise InputError(f"{path} is damaged: it must hold a mapping")
     if len(used) != sum(map(len, arrays.values())):
-        raise ValueError(f"{path} is damaged: there are arrays that it does not name")
+        raise InputError(f"{path} is damaged: there are arrays that it does not name")
     return state
 
 
@@ -128,7 +133,7 @@ def read_document(folder: Path) -> dict[str, Any]:
     """
     document = read_json(folder / DOCUMENT)
     if not isinstance(document, dict):
-        raise ValueError(f"{folder / DOCUMENT} is damaged: it must hold a mapping")
+        raise InputError(f"{folder / DOCUMENT} is damaged: it must hold a mapping")
     return document
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.mdp.kernels import ROW_SUM_TOLERANCE, DenseKernel, DeterministicKernel, Kernel, SparseKernel
 from holdfast.mdp.model import TabularMDP
 
@@ -180,14 +181,14 @@ def _kernel(model: Any) -> Kernel:
         return model.kernel
     if isinstance(model, DenseKernel | DeterministicKernel | SparseKernel):
         return model
-    raise TypeError(f"model must be a TabularMDP or the kernel of one, not {type(model).__name__}")
+    raise InputTypeError(f"model must be a TabularMDP or the kernel of one, not {type(model).__name__}")
 
 
 def _persistence_distribution(omega: ArrayLike | None, k_max: int | None) -> Floats:
     """ω, (K,)."""
     if omega is None:
         if k_max is None:
-            raise TypeError("k_max or omega must be given")
+            raise InputTypeError("k_max or omega must be given")
         k_max = check_integer("k_max", k_max)
         return np.full(k_max, 1.0 / k_max)
     if k_max is None:
@@ -211,13 +212,13 @@ def _distributions(name: str, given: ArrayLike, ndim: int, shape: tuple[int, ...
     try:
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{message}, not {given!r}") from None
+        raise InputError(f"{message}, not {given!r}") from None
     if array.ndim != ndim or array.size == 0 or (shape is not None and array.shape != shape):
-        raise ValueError(f"{message}, not an array of shape {array.shape}")
+        raise InputError(f"{message}, not an array of shape {array.shape}")
     if not np.all(np.isfinite(array)) or np.any(array < 0.0):
-        raise ValueError(f"{message}: some are negative or not finite")
+        raise InputError(f"{message}: some are negative or not finite")
     sums = array.sum(axis=-1, keepdims=True)
     worst = float(sums.ravel()[np.argmax(np.abs(sums - 1.0))])
     if abs(worst - 1.0) > ROW_SUM_TOLERANCE:
-        raise ValueError(f"{message}, not to {worst:.10g}")
+        raise InputError(f"{message}, not to {worst:.10g}")
     return np.asarray(array / sums)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_choice, check_integer
+from holdfast.core.errors import InputError
 from holdfast.mdp.chains import ChainOperator
 from holdfast.mdp.kemeny import entropies, kemeny_constant, row_entropy, stationary_distribution
 from holdfast.mdp.kemeny_estimates import (
@@ -109,7 +110,7 @@ def exploration_curves(
     persistences = sorted({check_integer("k_max", value) for value in k_max})
     horizons = [check_integer("H", value) for value in H]
     if not persistences or not horizons:
-        raise ValueError("k_max and H must each have at least one number")
+        raise InputError("k_max and H must each have at least one number")
     return tuple(_curve(model, persistences, horizon, pi, method, seed) for horizon in horizons)
 
 
@@ -139,7 +140,7 @@ def _curve(
 
 def _point(chain: ChainOperator, method: str, seed: int) -> _Point:
     if chain.n_states == 1:
-        raise ValueError("the chain must have two states or more, for in a single one there is nowhere to get to")
+        raise InputError("the chain must have two states or more, for in a single one there is nowhere to get to")
     if method == "estimate" or (method == "auto" and chain.n_states > LARGEST_EXACT_CHAIN):
         return _Point(
             estimate_kemeny(chain, seed=seed),

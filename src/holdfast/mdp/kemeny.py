@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from holdfast.core.checks import check_choice
+from holdfast.core.errors import InputError
 from holdfast.mdp.kernels import ROW_SUM_TOLERANCE
 
 __all__ = [
@@ -101,7 +102,7 @@ def check_irreducible(P: Any) -> None:
     what = f"it has {closed} closed classes" if closed > 1 else "it has one closed class"
     if transient:
         what += f" and {transient} state{'s' if transient > 1 else ''} that it leaves for good"
-    raise ValueError(
+    raise InputError(
         f"the chain must lead from every state to every other, but {what}: let the ends of episodes restart "
         "(holes='restart'), keep one closed class, or, where moves are periodic, use another H"
     )
@@ -119,15 +120,15 @@ def _chain(P: Any) -> Floats:
     try:
         chain = np.asarray(_dense(P), dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{message}, not {P!r}") from None
+        raise InputError(f"{message}, not {P!r}") from None
     if chain.ndim != 2 or chain.shape[0] != chain.shape[1] or not chain.size:
-        raise ValueError(f"{message}, not an array of shape {chain.shape}")
+        raise InputError(f"{message}, not an array of shape {chain.shape}")
     if not np.all(np.isfinite(chain)) or np.any(chain < 0.0):
-        raise ValueError(f"{message}: some are negative or not finite")
+        raise InputError(f"{message}: some are negative or not finite")
     sums = chain.sum(axis=1)
     row = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[row] - 1.0) > ROW_SUM_TOLERANCE:
-        raise ValueError(f"{message}: that of state {row} sums to {sums[row]:.10g}")
+        raise InputError(f"{message}: that of state {row} sums to {sums[row]:.10g}")
     return chain
 
 

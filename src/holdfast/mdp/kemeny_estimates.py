@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError
 from holdfast.mdp.chains import ChainOperator
 from holdfast.mdp.kemeny import entropies
 from holdfast.mdp.solve import NoConvergenceError
@@ -191,7 +192,7 @@ def _check_reach(chain: ChainOperator) -> None:
                 break
             reached = following
         if not reached.all():
-            raise ValueError(
+            raise InputError(
                 f"the chain must lead from every state to every other, but only {int(reached.sum())} of "
                 f"{chain.n_states} states can {words}: let the ends of episodes restart (holes='restart'), "
                 "leave the others out, or, where moves are periodic, use another H"

@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
+
 __all__ = ["DenseKernel", "DeterministicKernel", "Kernel", "SparseKernel", "kernel_from"]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -174,7 +176,7 @@ class DeterministicKernel:
     def checked(self) -> DeterministicKernel:
         """Each next state must exist."""
         if np.any((self.table < 0) | (self.table >= self.n_states)):
-            raise ValueError(f"P must name next states in 0..{self.n_states - 1}: it names others")
+            raise InputError(f"P must name next states in 0..{self.n_states - 1}: it names others")
         return self
 
 
@@ -249,29 +251,29 @@ def kernel_from(P: Any) -> Kernel:
     try:
         array = np.asarray(P)
     except ValueError:
-        raise ValueError(f"{_FORMS}, not a ragged list") from None
+        raise InputError(f"{_FORMS}, not a ragged list") from None
     if array.ndim == 2 and array.size and np.issubdtype(array.dtype, np.integer):
         return DeterministicKernel(np.array(array, dtype=np.int64))
     numeric = np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)
     if array.ndim == 3 and array.size and numeric and array.shape[0] == array.shape[2]:
         return DenseKernel(np.array(array, dtype=np.float64))
-    raise ValueError(f"{_FORMS}, not an array of shape {array.shape} and type {array.dtype}")
+    raise InputError(f"{_FORMS}, not an array of shape {array.shape} and type {array.dtype}")
 
 
 def _from_matrices(matrices: list[Any]) -> SparseKernel:
     shapes = {matrix.shape for matrix in matrices}
     n_states = matrices[0].shape[0]
     if shapes != {(n_states, n_states)} or n_states == 0:
-        raise ValueError(f"{_FORMS}, not sparse matrices of shapes {sorted(shapes)}")
+        raise InputError(f"{_FORMS}, not sparse matrices of shapes {sorted(shapes)}")
     return SparseKernel(tuple(sp.csr_array(matrix, dtype=np.float64, copy=True) for matrix in matrices))
 
 
 def _from_stacked_rows(stacked: Any) -> SparseKernel:
     if len(stacked.shape) != 2:
-        raise ValueError(f"{_FORMS}, not a sparse array of shape {stacked.shape}")
+        raise InputError(f"{_FORMS}, not a sparse array of shape {stacked.shape}")
     n_rows, n_states = stacked.shape
     if n_states == 0 or n_rows == 0 or n_rows % n_states:
-        raise ValueError(f"{_FORMS}, not a sparse matrix of shape {stacked.shape}")
+        raise InputError(f"{_FORMS}, not a sparse matrix of shape {stacked.shape}")
     rows = sp.csr_array(stacked, dtype=np.float64)
     n_actions = n_rows // n_states
     return SparseKernel(tuple(sp.csr_array(rows[a::n_actions]) for a in range(n_actions)))
@@ -279,9 +281,9 @@ def _from_stacked_rows(stacked: Any) -> SparseKernel:
 
 def _check_entries(probabilities: Floats) -> None:
     if not np.all(np.isfinite(probabilities)):
-        raise ValueError("P must hold finite probabilities: it has NaN or infinite entries")
+        raise InputError("P must hold finite probabilities: it has NaN or infinite entries")
     if np.any(probabilities < 0.0):
-        raise ValueError("P must hold probabilities: it has negative entries")
+        raise InputError("P must hold probabilities: it has negative entries")
 
 
 def _must_be_rescaled(sums: Floats) -> bool:
@@ -290,7 +292,7 @@ def _must_be_rescaled(sums: Floats) -> bool:
     wrong = np.argwhere(errors > ROW_SUM_TOLERANCE)
     if len(wrong):
         state, action = map(int, wrong[0])
-        raise ValueError(
+        raise InputError(
             f"P must have rows that sum to 1: the row of state {state}, action {action} "
             f"sums to {sums[state, action]:.10g}"
         )

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_discount
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.mdp.kernels import DeterministicKernel, Kernel, SparseKernel, kernel_from
 from holdfast.mdp.toy_text import read_transition_table, without_harmless_wrappers
 
@@ -91,7 +92,7 @@ class TabularMDP:
         if hasattr(unwrapped, "tabular_mdp"):
             model = unwrapped.tabular_mdp(gamma)
             if not isinstance(model, cls):
-                raise TypeError(f"tabular_mdp() of {type(unwrapped).__name__} must return a TabularMDP")
+                raise InputTypeError(f"tabular_mdp() of {type(unwrapped).__name__} must return a TabularMDP")
             return model
         table = read_transition_table(unwrapped)
         return cls(table.P, table.r, gamma, table.initial, table.terminal)
@@ -132,16 +133,16 @@ def _terminal_mask(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool
     given = np.atleast_1d(_regular_array(terminal, message))
     if given.dtype == np.bool_:
         if given.shape != (n_states,):
-            raise ValueError(f"{message}, not a mask of shape {given.shape}")
+            raise InputError(f"{message}, not a mask of shape {given.shape}")
         return given.copy()
     if given.size == 0:
         return mask
     if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(f"{message}, not an array of shape {given.shape} and type {given.dtype}")
+        raise InputError(f"{message}, not an array of shape {given.shape} and type {given.dtype}")
     if np.any((given < 0) | (given >= n_states)):
-        raise ValueError(message)
+        raise InputError(message)
     if len(given) == n_states > 2 and len(np.unique(given)) < n_states:
-        raise ValueError(f"{message}; {n_states} numbers with repetitions look like a mask: give it as bools")
+        raise InputError(f"{message}; {n_states} numbers with repetitions look like a mask: give it as bools")
     mask[given] = True
     return mask
 
@@ -151,7 +152,7 @@ def _rewards(r: Any, kernel: Kernel, terminal: NDArray[np.bool_]) -> tuple[NDArr
     S, A = kernel.n_states, kernel.n_actions
     if isinstance(kernel, SparseKernel) and isinstance(r, list | tuple) and r and sp.issparse(r[0]):
         if len(r) != A or any(matrix.shape != (S, S) for matrix in r):
-            raise ValueError(f"r must be {A} sparse matrices of shape ({S}, {S}) to go with P")
+            raise InputError(f"r must be {A} sparse matrices of shape ({S}, {S}) to go with P")
         live = sp.diags_array((~terminal).astype(np.float64))
         by_outcome: Any = tuple(sp.csr_array(live @ matrix, dtype=np.float64) for matrix in r)
         finite = all(np.all(np.isfinite(matrix.data)) for matrix in by_outcome)
@@ -159,14 +160,14 @@ def _rewards(r: Any, kernel: Kernel, terminal: NDArray[np.bool_]) -> tuple[NDArr
         try:
             given = np.array(r, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"r must be an array of numbers of shape ({S}, {A}) or ({S}, {A}, {S})") from None
+            raise InputError(f"r must be an array of numbers of shape ({S}, {A}) or ({S}, {A}, {S})") from None
         if given.shape not in ((S, A), (S, A, S)):
-            raise ValueError(f"r must have shape ({S}, {A}) or ({S}, {A}, {S}) to go with P, not {given.shape}")
+            raise InputError(f"r must have shape ({S}, {A}) or ({S}, {A}, {S}) to go with P, not {given.shape}")
         given[terminal] = 0.0
         finite = bool(np.all(np.isfinite(given)))
         by_outcome = given if given.ndim == 3 else None
     if not finite:
-        raise ValueError("r must hold finite rewards: it has NaN or infinite entries")
+        raise InputError("r must hold finite rewards: it has NaN or infinite entries")
     if by_outcome is None:
         return given, None
     reward = kernel.expect_pairwise(by_outcome)
@@ -186,14 +187,14 @@ def _initial_distribution(initial: int | ArrayLike | None, n_states: int) -> NDA
         distribution = given.astype(np.float64)
         if np.all(distribution >= 0.0) and abs(distribution.sum() - 1.0) <= 1e-8:
             return distribution
-    raise ValueError(message)
+    raise InputError(message)
 
 
 def _regular_array(values: ArrayLike, message: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:
-        raise ValueError(f"{message}, not a ragged list") from None
+        raise InputError(f"{message}, not a ragged list") from None
 
 
 def _freeze(*tables: Any) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_duration, check_integer
+from holdfast.core.errors import InputError
 from holdfast.mdp.model import TabularMDP
 
 __all__ = [
@@ -117,11 +118,11 @@ def option_expectation(mdp: TabularMDP, psi: ArrayLike) -> Operator:
     try:
         policy = np.array(psi, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"psi must be an array of numbers of shape ({S}, {A}, k_max)") from None
+        raise InputError(f"psi must be an array of numbers of shape ({S}, {A}, k_max)") from None
     if policy.ndim != 3 or policy.shape[:2] != (S, A) or policy.shape[2] < 1:
-        raise ValueError(f"psi must have shape ({S}, {A}, k_max), not {policy.shape}")
+        raise InputError(f"psi must have shape ({S}, {A}, k_max), not {policy.shape}")
     if np.any(policy < 0.0) or not np.allclose(policy.sum(axis=(1, 2)), 1.0, rtol=0.0, atol=1e-8):
-        raise ValueError("psi must be a distribution over options in every state: not negative, summing to 1")
+        raise InputError("psi must be a distribution over options in every state: not negative, summing to 1")
 
     def apply(f: ArrayLike) -> Floats:
         values = np.einsum("sak,sak->s", policy, _live(mdp, _checked(f, policy.shape)))
@@ -163,7 +164,7 @@ def _checked(f: ArrayLike, shape: tuple[int, ...]) -> Floats:
     try:
         array = np.asarray(f, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"values must be an array of numbers of shape {shape}") from None
+        raise InputError(f"values must be an array of numbers of shape {shape}") from None
     if array.shape != shape:
-        raise ValueError(f"values must have shape {shape}, not {array.shape}")
+        raise InputError(f"values must have shape {shape}, not {array.shape}")
     return array

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError
 from holdfast.mdp.evaluation import path_values
 from holdfast.mdp.kernels import DeterministicKernel
 from holdfast.mdp.model import TabularMDP
@@ -31,13 +32,13 @@ def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, toler
         The count, or None if no optimal option leads to a terminal state.
     """
     if not isinstance(mdp.kernel, DeterministicKernel):
-        raise ValueError("mdp must be deterministic (given by next states) to count decisions on a path")
+        raise InputError("mdp must be deterministic (given by next states) to count decisions on a path")
     n_states, n_actions = mdp.n_states, mdp.n_actions
     start = check_integer("start", start, at_least=0)
     if start >= n_states:
-        raise ValueError(f"start must be a state in 0..{n_states - 1}, not {start}")
+        raise InputError(f"start must be a state in 0..{n_states - 1}, not {start}")
     if q.ndim != 3 or q.shape[:2] != (n_states, n_actions):
-        raise ValueError(f"q must have shape ({n_states}, {n_actions}, k_max), not {q.shape}")
+        raise InputError(f"q must have shape ({n_states}, {n_actions}, k_max), not {q.shape}")
     reached = np.empty(q.shape, dtype=np.int32)
     reached[:, :, 0] = mdp.kernel.table
     for index in range(1, q.shape[2]):

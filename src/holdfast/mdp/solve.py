@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_integer, check_real
+from holdfast.core.errors import InputError
 from holdfast.mdp.evaluation import policy_values
 from holdfast.mdp.kernels import DenseKernel, DeterministicKernel, SparseKernel
 from holdfast.mdp.likeliest import likeliest_outcomes
@@ -90,7 +91,7 @@ def fixed_point(
     for iteration in range(1, limit + 1):
         following = operator(value)
         if following is value:
-            raise ValueError("operator must return a new array, not the one it was given")
+            raise InputError("operator must return a new array, not the one it was given")
         residual = float(np.max(np.abs(following - value)))
         value = following
         if not math.isfinite(residual):

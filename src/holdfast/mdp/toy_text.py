@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
+
 __all__ = ["TransitionTable", "read_transition_table", "without_harmless_wrappers"]
 
 _HARMLESS = frozenset(
@@ -36,7 +38,7 @@ def without_harmless_wrappers(env: Any) -> Any:
     while env is not unwrapped:
         name = type(env).__name__
         if name not in _HARMLESS:
-            raise ValueError(
+            raise InputError(
                 f"env must not be wrapped in {name}: a transition table cannot show what it changes; "
                 "pass the environment within"
             )
@@ -65,20 +67,20 @@ def read_transition_table(env: Any) -> TransitionTable:
     """
     table = getattr(env, "P", None)
     if not isinstance(table, Mapping) or not table:
-        raise ValueError(
+        raise InputError(
             f"env must show its transition table P[s][a], as Gymnasium's toy_text environments do; "
             f"{type(env).__name__} does not"
         )
     n_states, n_actions = len(table), _number_of_actions(table)
     states, actions, chances, successors, rewards, ends = _flatten(table, n_actions)
     if np.any((successors < 0) | (successors >= n_states)):
-        raise ValueError(f"env.P must name next states in 0..{n_states - 1}: it names others")
+        raise InputError(f"env.P must name next states in 0..{n_states - 1}: it names others")
 
     initial = getattr(env, "initial_state_distrib", None)
     if initial is not None:
         initial = np.asarray(initial, dtype=np.float64)
         if initial.shape != (n_states,):
-            raise ValueError(f"env.initial_state_distrib must have shape ({n_states},), not {initial.shape}")
+            raise InputError(f"env.initial_state_distrib must have shape ({n_states},), not {initial.shape}")
     terminal = _terminal_states(states, successors, ends, rewards, n_states, initial)
     astray = ends & ~terminal[successors]
     if astray.any():
@@ -111,11 +113,11 @@ def read_transition_table(env: Any) -> TransitionTable:
 
 def _number_of_actions(table: Mapping[int, Any]) -> int:
     if set(table) != set(range(len(table))):
-        raise ValueError(f"env.P must have the states 0..{len(table) - 1} as its keys")
+        raise InputError(f"env.P must have the states 0..{len(table) - 1} as its keys")
     counts = {len(row) for row in table.values()}
     n_actions = counts.pop()
     if counts or any(set(row) != set(range(n_actions)) for row in table.values() if isinstance(row, Mapping)):
-        raise ValueError("env.P must have the same actions, numbered from 0, in every state")
+        raise InputError("env.P must have the same actions, numbered from 0, in every state")
     return n_actions
 
 
@@ -129,9 +131,9 @@ def _flatten(table: Mapping[int, Any], n_actions: int) -> tuple[NDArray[Any], ..
         if chance != 0.0
     ]
     if not all(math.isfinite(row[2]) and row[2] > 0.0 for row in rows):
-        raise ValueError("env.P must hold probabilities: it has negative, NaN or infinite ones")
+        raise InputError("env.P must hold probabilities: it has negative, NaN or infinite ones")
     if len({row[:2] for row in rows}) < len(table) * n_actions:
-        raise ValueError("env.P must have rows that sum to 1: some state and action lead nowhere")
+        raise InputError("env.P must have rows that sum to 1: some state and action lead nowhere")
     columns = list(zip(*rows, strict=True))
     kinds = (np.int64, np.int64, np.float64, np.int64, np.float64, np.bool_)
     return tuple(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True))

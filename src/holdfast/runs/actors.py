@@ -9,6 +9,7 @@ from gymnasium import spaces
 
 from holdfast.core.checks import check_real
 from holdfast.core.choice import Decision
+from holdfast.core.errors import InputError
 from holdfast.core.options import Option
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class TableActor:
         from holdfast.tabular import GreedyPolicy
 
         if not isinstance(self.policy, GreedyPolicy):
-            raise ValueError("decision_tolerance and interrupt_margin must not be given for TempoRL's policy")
+            raise InputError("decision_tolerance and interrupt_margin must not be given for TempoRL's policy")
         policy = GreedyPolicy(self.policy.q, decision_tolerance, interrupt_margin)
         return TableActor(policy, self._first_state, self._first_action)
 
@@ -109,7 +110,7 @@ class NetworkActor:
         from holdfast.deep.arguments import check_acting
 
         if self.policy.k_max == 1 and (decision_tolerance or interrupt_margin is not None):
-            raise ValueError(
+            raise InputError(
                 "decision_tolerance and interrupt_margin must not be given for a policy that holds every action "
                 "for one step"
             )

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.errors import InputError
+
 if TYPE_CHECKING:
     from holdfast.runs.arguments import Argument
 
@@ -87,10 +89,10 @@ class Algorithm:
         for name in given:
             if name in self.stands_for:
                 fixed = f"{name}={self.stands_for[name]!r}"
-                raise ValueError(f"{option} must not name {name!r}: --algo {self.name} stands for {fixed}")
+                raise InputError(f"{option} must not name {name!r}: --algo {self.name} stands for {fixed}")
             if name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
-                raise ValueError(f"{option} names {name!r}, which {self.name} does not have; {hint}")
+                raise InputError(f"{option} names {name!r}, which {self.name} does not have; {hint}")
         return {
             name: argument.check(given[name], option) if name in given else argument.default
             for name, argument in known.items()
@@ -127,7 +129,7 @@ def find_algorithm(name: Any) -> Algorithm:
     if isinstance(name, str) and name in ALGORITHMS:
         return ALGORITHMS[name]
     hint = nearest_names(str(name).lower(), ALGORITHMS, cutoff=0.4)
-    raise ValueError(f"--algo must be one of {', '.join(ALGORITHMS)}, not {name!r}{'; ' * bool(hint)}{hint}")
+    raise InputError(f"--algo must be one of {', '.join(ALGORITHMS)}, not {name!r}{'; ' * bool(hint)}{hint}")
 
 
 def nearest_names(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

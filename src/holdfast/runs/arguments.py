@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from holdfast.core.errors import InputError
 from holdfast.core.schedules import Constant, Exponential, Linear
 
 __all__ = ["Argument", "argument_of", "as_python", "check_train_freq", "policy_arguments"]
@@ -71,7 +72,7 @@ class Argument:
             if found is not _NOTHING:
                 return found
         allowed = " or ".join(_KINDS[kind].title for kind in self.kinds)
-        raise ValueError(f"{option}: {self.name} must be {allowed}, not {value!r}")
+        raise InputError(f"{option}: {self.name} must be {allowed}, not {value!r}")
 
 
 def argument_of(parameter: inspect.Parameter) -> Argument | None:
@@ -114,9 +115,9 @@ def policy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name not in _POLICY_ARGUMENTS:
-            raise ValueError(f"policy_kwargs may have {', '.join(_POLICY_ARGUMENTS)}, not {name!r}")
+            raise InputError(f"policy_kwargs may have {', '.join(_POLICY_ARGUMENTS)}, not {name!r}")
         if not _fits(name, value):
-            raise ValueError(f"{name} in policy_kwargs must be {_POLICY_ARGUMENTS[name]}, not {value!r}")
+            raise InputError(f"{name} in policy_kwargs must be {_POLICY_ARGUMENTS[name]}, not {value!r}")
         found[name] = value
     if "activation_fn" in found or "optimizer_class" in found:
         from torch import nn, optim
@@ -133,9 +134,9 @@ def check_train_freq(value: Any, n_envs: int) -> None:
     number = value[0] if is_pair else value
     if type(number) is not int or number < 1:
         allowed = "a whole number of at least 1, or a pair such as [1, 'episode']"
-        raise ValueError(f"--set: train_freq must be {allowed}, not {value!r}")
+        raise InputError(f"--set: train_freq must be {allowed}, not {value!r}")
     if is_pair and value[1] == "episode" and n_envs > 1:
-        raise ValueError("--set: train_freq must count steps, not episodes, where --n-envs is more than 1")
+        raise InputError("--set: train_freq must count steps, not episodes, where --n-envs is more than 1")
 
 
 def _fits(name: str, value: Any) -> bool:
@@ -250,11 +251,11 @@ def _as_json(value: Any) -> Any:
 def _schedule(text: str) -> Constant | Linear | Exponential:
     match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
     if match is None or match[1] not in _SCHEDULES:
-        raise ValueError(f"a schedule must be one of {', '.join(_SCHEDULES)} with its numbers, not {text!r}")
+        raise InputError(f"a schedule must be one of {', '.join(_SCHEDULES)} with its numbers, not {text!r}")
     try:
         numbers = ast.literal_eval(f"({match[2]},)") if match[2].strip() else ()
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError(f"a schedule must have numbers, not {match[2]!r}") from None
+        raise InputError(f"a schedule must have numbers, not {match[2]!r}") from None
     return _SCHEDULES[match[1]](*numbers)  # type: ignore[no-any-return]
 
 
@@ -269,5 +270,5 @@ def _rate_in(text: str) -> float | None:
 def _falling_rate(text: str) -> Callable[[float], float]:
     rate = _rate_in(text)
     if rate is None:
-        raise ValueError(f"learning_rate must be a number, or one such as lin_0.001, not {text!r}")
+        raise InputError(f"learning_rate must be a number, or one such as lin_0.001, not {text!r}")
     return lambda progress_remaining: progress_remaining * rate

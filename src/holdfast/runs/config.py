@@ -17,6 +17,7 @@ from typing import Any
 
 from holdfast import __version__
 from holdfast.core.checks import check_integer, check_real
+from holdfast.core.errors import InputError
 from holdfast.core.saved import json_copy
 from holdfast.files import plain_file, read_json
 from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
@@ -144,28 +145,28 @@ def read_options(path: Path) -> dict[str, Any]:
     """
     kind = path.suffix.lower()
     if kind not in (".toml", ".json"):
-        raise ValueError(f"--config must name a .toml or .json file, not {str(path)!r}")
+        raise InputError(f"--config must name a .toml or .json file, not {str(path)!r}")
     if plain_file(path).stat().st_size > _LARGEST_OPTIONS:
-        raise ValueError(f"{path} is too large for a file of options")
+        raise InputError(f"{path} is too large for a file of options")
     if kind == ".json":
         document = read_json(path)
     else:
         try:
             document = json_copy(tomllib.loads(path.read_bytes().decode("utf-8")))
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path} is damaged: {' '.join(str(error).split())[:200]}") from None
+            raise InputError(f"{path} is damaged: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(document, dict):
-        raise ValueError(f"{path} must hold options by name")
+        raise InputError(f"{path} must hold options by name")
     options = {_option_name(name): value for name, value in document.items()}
     if len(options) != len(document):
-        raise ValueError(f"{path} must name each option once")
+        raise InputError(f"{path} must name each option once")
     found = options.get("format", FORMAT)
     if found != FORMAT:
-        raise ValueError(f"{path} has format {found!r}, and this version of holdfast reads {FORMAT}")
+        raise InputError(f"{path} has format {found!r}, and this version of holdfast reads {FORMAT}")
     for name in options:
         if name not in (*OPTIONS, *_ABOUT):
             hint = nearest_names(name, OPTIONS) or f"it may name {', '.join(OPTIONS)}"
-            raise ValueError(f"{path} names {name!r}, which is no option; {hint}")
+            raise InputError(f"{path} names {name!r}, which is no option; {hint}")
     return {name: value for name, value in options.items() if name in OPTIONS}
 
 
@@ -189,9 +190,9 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     for name in options:
         if name not in OPTIONS:
             hint = nearest_names(name, OPTIONS) or f"they may be {', '.join(OPTIONS)}"
-            raise ValueError(f"options must not have {name!r}; {hint}")
+            raise InputError(f"options must not have {name!r}; {hint}")
     if not options.get("environment"):
-        raise ValueError("ENV must be given: a Gymnasium id, a grid's name, a map file or module:callable")
+        raise InputError("ENV must be given: a Gymnasium id, a grid's name, a map file or module:callable")
     algorithm = find_algorithm(options.get("algo", DEFAULT_ALGORITHM))
     steps, episodes = (_limit(options, name) for name in ("steps", "episodes"))
     if stored is not None:
@@ -200,11 +201,11 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     elif steps is None and episodes is None:
         steps, episodes = (DEFAULT_STEPS, None) if algorithm.is_deep else (None, DEFAULT_EPISODES)
     if algorithm.is_deep and steps is None:
-        raise ValueError(f"--steps must be given for {algorithm.name}: its exploration rate falls over steps")
+        raise InputError(f"--steps must be given for {algorithm.name}: its exploration rate falls over steps")
     given = dict(_mapping(options, "set"))
     if options.get("k_max") is not None:
         if not algorithm.holds:
-            raise ValueError(
+            raise InputError(
                 f"--k-max must not be given for {algorithm.name}, which holds every action for one step"
             )
         given["k_max"] = options["k_max"]
@@ -213,7 +214,7 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     environment, env_kwargs, label = _environment(options["environment"], env_kwargs, options.get("label"))
     n_envs = _whole(options, "n_envs", 1)
     if n_envs > 1 and not algorithm.is_deep:
-        raise ValueError(f"--n-envs must be 1 for {algorithm.name}, which learns in one environment")
+        raise InputError(f"--n-envs must be 1 for {algorithm.name}, which learns in one environment")
     if algorithm.is_deep:
         check_train_freq(arguments["train_freq"], n_envs)
     _check_environment(algorithm, environment, env_kwargs, arguments, "policy" in given)
@@ -227,7 +228,7 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     interval = options.get("checkpoint_every", DEFAULT_CHECKPOINT_SECONDS)
     device = options.get("device", "auto")
     if not isinstance(device, str):
-        raise ValueError(f"--device must be auto, cpu, cuda or another device of PyTorch, not {device!r}")
+        raise InputError(f"--device must be auto, cpu, cuda or another device of PyTorch, not {device!r}")
     return RunConfig(
         environment=environment,
         env_kwargs=env_kwargs,
@@ -268,14 +269,14 @@ def stored_config(options: Mapping[str, Any], path: Path) -> RunConfig:
     try:
         missing = [field.name for field in fields(RunConfig) if _file_key(field.name) not in options]
         if missing:
-            raise ValueError(f"{_file_key(missing[0])!r} is missing")
+            raise InputError(f"{_file_key(missing[0])!r} is missing")
         values = {field.name: options[_file_key(field.name)] for field in fields(RunConfig)}
         for name in ("environment", "label", "device", "algo"):
             if not isinstance(values[name], str) or not values[name].isprintable():
-                raise ValueError(f"{name} must be a text, not {values[name]!r}")
+                raise InputError(f"{name} must be a text, not {values[name]!r}")
         for name in ("env_kwargs", "arguments"):
             if not isinstance(values[name], dict):
-                raise ValueError(f"{_file_key(name)} must be a mapping, not {values[name]!r}")
+                raise InputError(f"{_file_key(name)} must be a mapping, not {values[name]!r}")
         find_algorithm(values["algo"])
         check_integer("k_max", values["arguments"].get("k_max", 1))
         for name, at_least in (
@@ -289,10 +290,10 @@ def stored_config(options: Mapping[str, Any], path: Path) -> RunConfig:
         for name in ("steps", "episodes"):
             values[name] = _limit(values, name)
         if values["steps"] is None and (values["episodes"] is None or ALGORITHMS[values["algo"]].is_deep):
-            raise ValueError("steps must be given, or episodes for a table")
+            raise InputError("steps must be given, or episodes for a table")
         values["checkpoint_every"] = check_real("checkpoint_every", values["checkpoint_every"], 0.0)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} is damaged: {str(error)[:300]}") from None
+        raise InputError(f"{path} is damaged: {str(error)[:300]}") from None
     return RunConfig(**values)
 
 
@@ -305,7 +306,7 @@ def _whole(options: Mapping[str, Any], name: str, default: int, at_least: int = 
     number = check_integer(option, options.get(name, default), at_least)
     most = _MOST_OF.get(name, _MOST)
     if number >= most:
-        raise ValueError(f"{option} must be less than {most}, not {number}")
+        raise InputError(f"{option} must be less than {most}, not {number}")
     return number
 
 
@@ -320,7 +321,7 @@ def _larger(given: int | None, stored: int | None) -> int | None:
 def _mapping(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = options.get(name) or {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"--{name.replace('_', '-')} must be names and values, not {value!r}")
+        raise InputError(f"--{name.replace('_', '-')} must be names and values, not {value!r}")
     return value
 
 
@@ -331,9 +332,9 @@ def _environment(name: Any, kwargs: dict[str, Any], label: Any) -> tuple[str, di
     from holdfast.envs.registration import GRID_ID
 
     if not isinstance(name, str):
-        raise ValueError(f"ENV must be a text, not {name!r}")
+        raise InputError(f"ENV must be a text, not {name!r}")
     if label is not None and (not isinstance(label, str) or not label.isprintable()):
-        raise ValueError(f"label must be a text, not {label!r}")
+        raise InputError(f"label must be a text, not {label!r}")
     if is_map_path(name):
         return GRID_ID, {**kwargs, "map": str(GridMap.read(Path(name)))}, label or Path(name).stem
     return name, kwargs, label or name
@@ -353,10 +354,10 @@ def _check_environment(
     finally:
         env.close()
     if not isinstance(actions, spaces.Discrete):
-        raise ValueError(f"ENV must have discrete actions for {algorithm.name}, and those of {name} are {actions}")
+        raise InputError(f"ENV must have discrete actions for {algorithm.name}, and those of {name} are {actions}")
     if not algorithm.is_deep:
         if not isinstance(seen, spaces.Discrete):
-            raise ValueError(
+            raise InputError(
                 f"ENV must have discrete observations for {algorithm.name}, and those of {name} are "
                 f"{type(seen).__name__}: a deep algorithm such as perdqn takes them"
             )
@@ -365,12 +366,12 @@ def _check_environment(
     parts = seen.spaces.values() if isinstance(seen, spaces.Dict) else (seen,)
     for part in parts:
         if not isinstance(part, known):
-            raise ValueError(
+            raise InputError(
                 f"ENV must have observations of arrays, numbers or a dictionary of them for {algorithm.name}, "
                 f"and those of {name} have {type(part).__name__}"
             )
         if isinstance(part, spaces.Discrete) and part.start != 0:
-            raise ValueError(
+            raise InputError(
                 f"ENV must have discrete observations that count from 0 for {algorithm.name}, "
                 f"and those of {name} count from {part.start}"
             )
@@ -383,7 +384,7 @@ def _check_environment(
     if not policy_is_given:
         arguments["policy"] = fitting[0]
     elif arguments["policy"] not in fitting:
-        raise ValueError(f"--set: policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}")
+        raise InputError(f"--set: policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}")
 
 
 def file_name(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.draw import Curve, Panel, algorithm_color
 from holdfast.files import read_rows
 from holdfast.runs.algorithms import ALGORITHMS
@@ -119,11 +120,11 @@ def holds_over_training(path: Path) -> tuple[Floats, Floats, str]:
         raise NothingToShowError(f"{folder.holds} has nothing to show: the run has no evaluation")
     held, decisions = rows["held"], rows["decisions"]
     if not np.isin(held, np.arange(1, config.k_max + 1)).all():
-        raise ValueError(f"{folder.holds} is damaged: actions must be held for 1 to {config.k_max} steps")
+        raise InputError(f"{folder.holds} is damaged: actions must be held for 1 to {config.k_max} steps")
     if not all((np.isfinite(numbers) & (numbers >= 0.0)).all() for numbers in (rows["step"], decisions)):
-        raise ValueError(f"{folder.holds} is damaged: steps and decisions must be numbers of at least 0")
+        raise InputError(f"{folder.holds} is damaged: steps and decisions must be numbers of at least 0")
     if decisions.max() > 2**53:
-        raise ValueError(f"{folder.holds} is damaged: there must be fewer decisions")
+        raise InputError(f"{folder.holds} is damaged: there must be fewer decisions")
     steps, evaluation = np.unique(rows["step"], return_inverse=True)
     counts = np.zeros((len(steps), config.k_max))
     np.add.at(counts, (evaluation, held.astype(int) - 1), decisions)

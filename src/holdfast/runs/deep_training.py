@@ -12,6 +12,7 @@ from stable_baselines3.common.logger import KVWriter, Logger, filter_excluded_ke
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv
 
+from holdfast.core.errors import InputError
 from holdfast.deep import make_vec_env
 from holdfast.deep.option_dqn import OptionDQN
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
@@ -58,7 +59,7 @@ def build_agent(config: RunConfig, env: VecEnv) -> OptionDQN:
     except (RuntimeError, AssertionError, AttributeError, LookupError, ArithmeticError) as error:
         # What PyTorch and SB3 say of arguments that they cannot use; its first line is the sentence.
         said = " ".join(str(error).split("\n")[0].split())
-        raise ValueError(f"--set: the agent cannot be made of these arguments: {said[:300]}") from error
+        raise InputError(f"--set: the agent cannot be made of these arguments: {said[:300]}") from error
     return agent
 
 
@@ -70,7 +71,7 @@ def _check_device(name: str) -> None:
             raise RuntimeError
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError):
-        raise ValueError(
+        raise InputError(
             f"--device must be auto, cpu or another device that PyTorch has here, not {name!r}"
         ) from None
 
@@ -143,7 +144,7 @@ def _save(session: Session, agent: OptionDQN, finished: bool = False) -> None:
 def _restore(agent: OptionDQN, session: Session, saved: Mapping[str, Any]) -> None:
     agent.restore(saved)
     if agent.num_timesteps != session.steps:
-        raise ValueError("the checkpoint must have the same number of steps everywhere")
+        raise InputError("the checkpoint must have the same number of steps everywhere")
 
 
 class _LastEpisode(Exception):  # noqa: N818 - nothing went wrong

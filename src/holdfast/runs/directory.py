@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer, take_mapping
 from holdfast.files import (
     LOCK,
@@ -98,13 +99,13 @@ class RunFolder:
             OSError: It cannot be made.
         """
         if self.path.exists() and not self.path.is_dir():
-            raise ValueError(f"the run's folder must be a folder, but {self.path} is a file")
+            raise InputError(f"the run's folder must be a folder, but {self.path} is a file")
         made = [path for path in (self.path, *self.path.parents) if not path.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
         for path in made:
             flush(path.parent)
         if not self.is_run and any(not found.name.startswith(".") for found in self.path.iterdir()):
-            raise ValueError(f"the run's folder must be empty or hold a run, and {self.path} holds something else")
+            raise InputError(f"the run's folder must be empty or hold a run, and {self.path} holds something else")
         return made
 
     def remove(self, made: list[Path]) -> None:
@@ -160,11 +161,11 @@ class RunFolder:
         folder = find_folder(self._checkpoint)
         if folder is None:
             if self._checkpoint.exists() or self._checkpoint.is_symlink():
-                raise ValueError(f"{self._checkpoint} is damaged: it must be a folder")
+                raise InputError(f"{self._checkpoint} is damaged: it must be a folder")
             return None
         state = _checked(read_state(folder, _PLACES), folder)
         if take(state, "algo") != algorithm:
-            raise ValueError(
+            raise InputError(
                 f"{folder} must be a checkpoint of {algorithm}, not of {str(take(state, 'algo'))[:40]!r}"
             )
         return state
@@ -180,7 +181,7 @@ class RunFolder:
             folder = find_folder(self._checkpoint)
             if folder is not None and not in_use:
                 if self.read_checkpoint(config.algo) is None:
-                    raise ValueError(f"{folder} vanished")
+                    raise InputError(f"{folder} vanished")
                 run = take_mapping(read_document(folder), "run")
                 steps, episodes = take_integer(run, "steps"), take_integer(run, "episodes")
                 finished = take(run, "finished") is True and config.is_reached(steps, episodes)
@@ -202,7 +203,7 @@ class RunFolder:
 def _checked(state: dict[str, Any], folder: Path) -> dict[str, Any]:
     found = take_integer(state, "format")
     if found != FORMAT:
-        raise ValueError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")
+        raise InputError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")
     return state
 
 
@@ -214,7 +215,7 @@ def find_runs(folder: str | os.PathLike[str]) -> list[RunStatus]:
     """
     top = Path(folder)
     if not top.is_dir():
-        raise ValueError(f"DIR must be a folder with runs, and there is no folder {str(top)!r}")
+        raise InputError(f"DIR must be a folder with runs, and there is no folder {str(top)!r}")
     found = []
     for place, inner, files in os.walk(top):
         if _CONFIG in files and ({"metrics.csv", LOCK} & set(files) or _CHECKPOINT in inner):

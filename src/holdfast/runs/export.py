@@ -12,6 +12,7 @@ from typing import Any
 from gymnasium import spaces
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer
 from holdfast.files import replace_file
 from holdfast.runs.actors import NetworkActor, TableActor, acting_as
@@ -84,7 +85,7 @@ def export_onnx(
         with replace_file(path) as unfinished:
             unfinished.write_bytes(data)
     except OSError as error:
-        raise ValueError(
+        raise InputError(
             f"FILE must be one that can be written, and {str(path)!r} is not: {error.strerror}"
         ) from None
     return Export(path, len(data), graph.inputs, graph.outputs, metadata, found)
@@ -92,11 +93,11 @@ def export_onnx(
 
 def _target(path: Path) -> Path:
     if path.suffix.lower() != _SUFFIX:
-        raise ValueError(f"FILE must end in {_SUFFIX}, not {str(path)!r}")
+        raise InputError(f"FILE must end in {_SUFFIX}, not {str(path)!r}")
     if not path.parent.is_dir():
-        raise ValueError(f"FILE must be in a folder that exists, and there is no folder {str(path.parent)!r}")
+        raise InputError(f"FILE must be in a folder that exists, and there is no folder {str(path.parent)!r}")
     if path.is_dir():
-        raise ValueError(f"FILE must be a file, and {str(path)!r} is a folder")
+        raise InputError(f"FILE must be a file, and {str(path)!r} is a folder")
     return path
 
 
@@ -105,7 +106,7 @@ def _require_packages() -> None:
         for package in ("onnx", "onnxruntime"):
             importlib.import_module(package)
     except ImportError:
-        raise ValueError("export needs the packages onnx and onnxruntime: pip install 'holdfast[onnx]'") from None
+        raise InputError("export needs the packages onnx and onnxruntime: pip install 'holdfast[onnx]'") from None
 
 
 def _graph(actor: Any, state: Mapping[str, Any]) -> tuple[Graph, spaces.Space[Any]]:
@@ -120,7 +121,7 @@ def _graph(actor: Any, state: Mapping[str, Any]) -> tuple[Graph, spaces.Space[An
             )
             graph = table_graph(actor.policy, first_state, first_action)
             return graph, spaces.Discrete(len(actor.policy.table), start=first_state)
-    raise ValueError(f"a policy of {take(state, 'algorithm')} cannot be exported")
+    raise InputError(f"a policy of {take(state, 'algorithm')} cannot be exported")
 
 
 def _metadata(actor: Any, graph: Graph, state: Mapping[str, Any]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.core.choice import Decision, few_decision_option
+from holdfast.core.errors import InputError
 from holdfast.runs.actors import NetworkActor, TableActor
 from holdfast.runs.onnx_policies import space_inputs
 
@@ -102,14 +103,14 @@ def _compare(
 ) -> tuple[float, int]:
     """The largest difference of a value, and how many decisions rounding has swapped."""
     if [part.shape for part in theirs] != [part.shape for part in ours]:
-        raise ValueError("the exported policy does not give one decision per observation: nothing was written")
+        raise InputError("the exported policy does not give one decision per observation: nothing was written")
     with np.errstate(invalid="ignore"):
         largest = float(np.abs(theirs.values.astype(np.float64) - ours.values).max())
     # A NaN is no small difference.
     if not largest <= (_ROUNDING * scale if isinstance(actor, NetworkActor) else 0.0):
-        raise ValueError(f"the exported policy has other values, by {largest:.2g}: nothing was written")
+        raise InputError(f"the exported policy has other values, by {largest:.2g}: nothing was written")
     if not _equal(theirs, _by_the_rule(actor, theirs.values) or ours).all():
-        raise ValueError("the exported policy decides otherwise by the same values: nothing was written")
+        raise InputError("the exported policy decides otherwise by the same values: nothing was written")
     # With the same rule, another decision can only come from values that rounding has changed.
     return largest, int((~_equal(theirs, ours)).sum())
 
@@ -201,7 +202,7 @@ def draw_observations(
             return random.integers(2, size=(n, *space.shape)).astype(space.dtype)
         case spaces.Box():
             return _draw_box(space, n, random)
-    raise ValueError(f"there are no observations of the space {type(space).__name__} to check")
+    raise InputError(f"there are no observations of the space {type(space).__name__} to check")
 
 
 def _draw_box(space: spaces.Box, n: int, random: np.random.Generator) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.core.options import duration_at
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Graph:
         from holdfast import __version__
 
         if sum(array.nbytes for array in self._constants.values()) > _LARGEST:
-            raise ValueError(f"the policy is too large: an .onnx file can hold {_LARGEST / 1e9:.2g} GB of weights")
+            raise InputError(f"the policy is too large: an .onnx file can hold {_LARGEST / 1e9:.2g} GB of weights")
         graph = helper.make_graph(
             self._nodes,
             "policy",

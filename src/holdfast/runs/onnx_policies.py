@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
+from holdfast.core.errors import InputError
 from holdfast.runs.onnx_graph import OUTPUTS, Graph, Tensor
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def network_graph(policy: OptionPolicy) -> Graph:
 
     network = policy.q_net
     if type(network) is not OptionQNetwork:
-        raise ValueError(f"a policy with the network {type(network).__name__} cannot be exported")
+        raise InputError(f"a policy with the network {type(network).__name__} cannot be exported")
     n_actions, k_max = int(policy.action_space.n), policy.k_max
     inputs = space_inputs(policy.observation_space)
     graph = Graph(list(inputs.values()), _outputs("float32", n_actions, k_max))
@@ -82,7 +83,7 @@ def space_inputs(space: spaces.Space[Any]) -> dict[str, Tensor]:
 def _input(space: spaces.Space[Any], name: str) -> Tensor:
     if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         return Tensor(name, np.dtype(space.dtype).name, space.shape or ())
-    raise ValueError(f"a policy that sees the space {type(space).__name__} cannot be exported")
+    raise InputError(f"a policy that sees the space {type(space).__name__} cannot be exported")
 
 
 def _features(graph: Graph, network: OptionQNetwork, inputs: Mapping[str, Tensor]) -> str:
@@ -93,7 +94,7 @@ def _features(graph: Graph, network: OptionQNetwork, inputs: Mapping[str, Tensor
     found = []
     for key, part in getattr(extractor, "extractors", {"all": extractor}).items():
         if key not in parts:
-            raise ValueError(f"a policy with the layer {type(part).__name__} for a dictionary cannot be exported")
+            raise InputError(f"a policy with the layer {type(part).__name__} for a dictionary cannot be exported")
         seen = _numbers(graph, parts[key], inputs[key].name, network.normalize_images)
         if key in network.scalers:
             scaler = network.scalers[key]
@@ -172,7 +173,7 @@ def _activated(graph: Graph, module: Any, seen: str) -> str:
         case "GELU":
             one, half, root = (graph.constant(number, np.float32) for number in (1.0, 0.5, math.sqrt(2.0)))
             return add("Mul", add("Mul", seen, half), add("Add", add("Erf", add("Div", seen, root)), one))
-    raise ValueError(f"a policy with the layer {type(module).__name__} cannot be exported")
+    raise InputError(f"a policy with the layer {type(module).__name__} cannot be exported")
 
 
 def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:

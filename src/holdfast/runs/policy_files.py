@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_array, take_integer, take_mapping
 from holdfast.files import find_folder, read_state, replace_folder, write_state
 from holdfast.runs.actors import NetworkActor, TableActor
@@ -75,17 +76,17 @@ def read_policy(path: Path) -> dict[str, Any]:
     folder = path if (path / _DOCUMENT).exists() else find_folder(path / FOLDER)
     if folder is None:
         if path.is_dir():
-            raise ValueError(f"{path} has no policy yet: a run's first evaluation, or its end, makes one")
+            raise InputError(f"{path} has no policy yet: a run's first evaluation, or its end, makes one")
         if path.exists():
-            raise ValueError(
+            raise InputError(
                 f"{str(path)!r} must be the folder of a run of holdfast train, and is a file "
                 "(a model that was saved by Stable-Baselines3's save is read with PerDQN.load)"
             )
-        raise ValueError(f"there is no folder {str(path)!r}")
+        raise InputError(f"there is no folder {str(path)!r}")
     state = read_state(folder, _PLACES, _DOCUMENT)
     found = take_integer(state, "format")
     if found != FORMAT:
-        raise ValueError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")
+        raise InputError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")
     return state
 
 
@@ -100,7 +101,7 @@ def actor_of(state: Mapping[str, Any]) -> Actor:
         return _table_actor(state)
     if kind == "network":
         return _network_actor(state)
-    raise ValueError("the saved policy must be a table or a network")
+    raise InputError("the saved policy must be a table or a network")
 
 
 # Tables ---------------------------------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ def _table_actor(state: Mapping[str, Any]) -> TableActor:
 
     algorithm = find_algorithm(take(state, "algorithm"))
     if algorithm.is_deep:
-        raise ValueError(f"the saved policy must be of a network for {algorithm.name}")
+        raise InputError(f"the saved policy must be of a network for {algorithm.name}")
     arguments = algorithm.complete(take_mapping(state, "arguments"), "the saved policy")
     learner = algorithm.load()(**as_python(arguments), **algorithm.stands_for)
     saved = take_mapping(state, "tables")
@@ -136,10 +137,10 @@ def _table_actor(state: Mapping[str, Any]) -> TableActor:
         for name, depth in learner.table_depths().items()
     }
     if len({table.shape[:2] for table in tables.values()}) != 1 or 0 in tables["q"].shape:
-        raise ValueError("the saved policy must have tables of the same states and actions")
+        raise InputError("the saved policy must have tables of the same states and actions")
     firsts = (take(state, "first_state"), take(state, "first_action"))
     if not all(type(first) is int for first in firsts):
-        raise ValueError("the saved policy must have whole numbers as 'first_state' and 'first_action'")
+        raise InputError("the saved policy must have whole numbers as 'first_state' and 'first_action'")
     return TableActor(learner.policy_of(tables), *firsts)
 
 
@@ -157,16 +158,16 @@ def network_state(algorithm: str, policy: OptionPolicy) -> dict[str, Any]:
 
     extractors = _extractors()
     if type(policy) not in (MlpPolicy, CnnPolicy, MultiInputPolicy):
-        raise ValueError(
+        raise InputError(
             f"policy must be MlpPolicy, CnnPolicy or MultiInputPolicy to be saved, not {type(policy)}"
         )
     if policy.features_extractor_class not in extractors.values():
-        raise ValueError(
+        raise InputError(
             f"features_extractor_class must be one of {', '.join(extractors)} for the policy to be saved, "
             f"not {policy.features_extractor_class.__name__}"
         )
     if policy.activation_fn.__name__ not in ACTIVATIONS:
-        raise ValueError(f"activation_fn must be one of {', '.join(ACTIVATIONS)} for the policy to be saved")
+        raise InputError(f"activation_fn must be one of {', '.join(ACTIVATIONS)} for the policy to be saved")
     return {
         "kind": "network",
         "algorithm": algorithm,
@@ -194,7 +195,7 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     classes = {kind.__name__: kind for kind in (MlpPolicy, CnnPolicy, MultiInputPolicy)}
     kind = classes.get(str(take(state, "policy")))
     if kind is None:
-        raise ValueError(f"the saved policy must be one of {', '.join(classes)}")
+        raise InputError(f"the saved policy must be one of {', '.join(classes)}")
     # Before there were skips, policies did not say that they value options.
     saved = {"valued": "options", **take_mapping(state, "arguments")}
     known = {
@@ -205,14 +206,14 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
         "features_extractor_kwargs",
     }
     if set(saved) != known:
-        raise ValueError(f"the saved policy must have the arguments {', '.join(sorted(known))}")
+        raise InputError(f"the saved policy must have the arguments {', '.join(sorted(known))}")
     extractor = _extractors().get(str(saved.pop("features_extractor_class")))
     if extractor is None or str(saved["activation_fn"]) not in ACTIVATIONS:
-        raise ValueError("the saved policy must have a known activation_fn and features_extractor_class")
+        raise InputError("the saved policy must have a known activation_fn and features_extractor_class")
     saved["activation_fn"] = getattr(torch.nn, saved["activation_fn"])
     observations, actions = space_from(state, "observation_space"), space_from(state, "action_space")
     if not isinstance(actions, Discrete):
-        raise ValueError("the saved policy must have discrete actions")
+        raise InputError("the saved policy must have discrete actions")
     weights = take_mapping(state, "weights")
     seen = {"FlattenExtractor": _flat_size, "CombinedExtractor": _size_without_pictures}.get(extractor.__name__)
     _refuse_more_than_there_is(saved, weights, seen(observations) if seen else 0, int(actions.n))
@@ -220,10 +221,10 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
         check_acting(saved["decision_tolerance"], saved["interrupt_margin"])
         policy = kind(observations, actions, lambda _: 0.0, features_extractor_class=extractor, **saved)
     except (TypeError, ValueError, AssertionError, RuntimeError, OverflowError, AttributeError, KeyError) as error:
-        raise ValueError(f"the saved policy cannot be built: {' '.join(str(error).split())[:200]}") from None
+        raise InputError(f"the saved policy cannot be built: {' '.join(str(error).split())[:200]}") from None
     own = policy.q_net.state_dict()
     if set(own) != set(weights):
-        raise ValueError("the saved policy must have the weights of its layers, and no others")
+        raise InputError("the saved policy must have the weights of its layers, and no others")
     policy.q_net.load_state_dict(
         {
             name: torch.from_numpy(take_array(weights, name, as_array(value).dtype, tuple(value.shape)).copy())
@@ -248,12 +249,12 @@ def _refuse_more_than_there_is(
     largest = sum(getattr(array, "size", 0) for array in weights.values())
     trunk, head, k_max = arguments["net_arch"], arguments["head_arch"], arguments["k_max"]
     if not all(isinstance(part, list) and all(type(units) is int for units in part) for part in (trunk, head)):
-        raise ValueError("the saved policy must have lists of whole numbers as 'net_arch' and 'head_arch'")
+        raise InputError("the saved policy must have lists of whole numbers as 'net_arch' and 'head_arch'")
     kwargs = arguments["features_extractor_kwargs"]
     if not isinstance(kwargs, dict) or not all(type(value) in (int, float, bool) for value in kwargs.values()):
-        raise ValueError("the saved policy must have numbers as 'features_extractor_kwargs'")
+        raise InputError("the saved policy must have numbers as 'features_extractor_kwargs'")
     if type(k_max) is not int or k_max < 1 or len(trunk) + len(head) > len(weights):
-        raise ValueError("the saved policy must have the weights of its layers, and no others")
+        raise InputError("the saved policy must have the weights of its layers, and no others")
     widths = [n_features or 1, *trunk]
     products = [one * other for one, other in pairwise(widths)]
     # The heads: K with an output for each action; or one for the actions and one with an output for each skip.
@@ -265,7 +266,7 @@ def _refuse_more_than_there_is(
         products += [64 * value for value in kwargs.values()]
     sizes = (*widths, *head, n_actions)
     if any(units < 1 for units in sizes) or any(product > largest for product in products):
-        raise ValueError("the saved policy must have the weights of its layers, and no others")
+        raise InputError("the saved policy must have the weights of its layers, and no others")
 
 
 def _flat_size(space: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer, take_mapping, take_number
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.files import Rows, read_rows
@@ -107,7 +108,7 @@ class Session:
         # There may be more, from after the checkpoint.
         rows = read_rows(self.folder.metrics, METRIC_COLUMNS, length)
         if len(rows["episode"]) != self.episodes:
-            raise ValueError(f"{self.folder.metrics} is damaged: it must have {self.episodes} episodes")
+            raise InputError(f"{self.folder.metrics} is damaged: it must have {self.episodes} episodes")
         recent = (rows[name][-_RECENT:] for name in ("return", "length", "decisions"))
         return list(zip(*recent, strict=True))
 

@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer, take_mapping
 from holdfast.envs import NamedFailures, is_code, make_env
 from holdfast.runs.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate
@@ -54,7 +55,7 @@ class Shown:
         env = NamedFailures(make_env(self.environment, **{**self.env_kwargs, **kwargs}))
         if not self.actor.fits(env.observation_space, env.action_space):
             env.close()
-            raise ValueError(
+            raise InputError(
                 "ENV must be like the one of the training: the policy was trained for other observations or "
                 f"actions than those of {self.label}"
             )
@@ -80,9 +81,9 @@ def open_policy(
     named, kwargs, label, step = (take(about, name) for name in ("environment", "env_kwargs", "label", "step"))
     longest = take_integer(about, "longest_episode", 1)
     if not (isinstance(named, str) and isinstance(kwargs, dict) and isinstance(label, str) and type(step) is int):
-        raise ValueError(f"{path} is damaged: it must say where the policy was trained")
+        raise InputError(f"{path} is damaged: it must say where the policy was trained")
     if environment is None and is_code(named):
-        raise ValueError(
+        raise InputError(
             f"--env must be given to run {named}: it is code, and files do not choose the code that is run"
         )
     if environment is not None and environment != named:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer, take_list, take_mapping
 
 __all__ = ["space_from", "space_state"]
@@ -32,7 +33,7 @@ def space_state(space: spaces.Space[Any]) -> dict[str, Any]:
             return {"kind": "MultiBinary", "shape": [int(length) for length in space.shape]}
         case spaces.Dict():
             return {"kind": "Dict", "parts": [[key, space_state(part)] for key, part in space.spaces.items()]}
-    raise ValueError(f"a policy cannot be saved for the space {type(space).__name__}")
+    raise InputError(f"a policy cannot be saved for the space {type(space).__name__}")
 
 
 def space_from(state: Mapping[str, Any], name: str) -> spaces.Space[Any]:
@@ -46,7 +47,7 @@ def space_from(state: Mapping[str, Any], name: str) -> spaces.Space[Any]:
         return _space(saved)
     except (ValueError, TypeError, AssertionError, OverflowError, MemoryError) as error:
         said = " ".join(str(error).split())[:200]
-        raise ValueError(f"the saved state must describe a space as {name!r}: {said}") from None
+        raise InputError(f"the saved state must describe a space as {name!r}: {said}") from None
 
 
 def _space(saved: Mapping[str, Any]) -> spaces.Space[Any]:
@@ -54,12 +55,12 @@ def _space(saved: Mapping[str, Any]) -> spaces.Space[Any]:
     if kind == "Box":
         low, high = _bounds(saved, "low"), _bounds(saved, "high")
         if low.shape != high.shape or low.dtype != high.dtype or np.isnan(low).any() or np.isnan(high).any():
-            raise ValueError("the saved state must have bounds of one shape and type")
+            raise InputError("the saved state must have bounds of one shape and type")
         return spaces.Box(low, high, dtype=low.dtype.type)
     if kind == "Discrete":
         start = take(saved, "start")
         if type(start) is not int or abs(start) >= 2**62:
-            raise ValueError("the saved state must have a whole number as 'start'")
+            raise InputError("the saved state must have a whole number as 'start'")
         return spaces.Discrete(take_integer(saved, "n", 1, 2**62), start=start)
     if kind == "MultiDiscrete":
         return spaces.MultiDiscrete(_bounds(saved, "nvec"), start=_bounds(saved, "start"))
@@ -69,13 +70,13 @@ def _space(saved: Mapping[str, Any]) -> spaces.Space[Any]:
     if kind == "Dict":
         parts = take_list(saved, "parts", list)
         if not all(len(part) == 2 and isinstance(part[0], str) and isinstance(part[1], Mapping) for part in parts):
-            raise ValueError("the saved state must have named spaces as 'parts'")
+            raise InputError("the saved state must have named spaces as 'parts'")
         return spaces.Dict([(key, _space(part)) for key, part in parts])
-    raise ValueError(f"the saved state has an unknown kind of space, {str(kind)[:40]!r}")
+    raise InputError(f"the saved state has an unknown kind of space, {str(kind)[:40]!r}")
 
 
 def _bounds(saved: Mapping[str, Any], name: str) -> np.ndarray[Any, Any]:
     value = take(saved, name)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in _KINDS or value.nbytes > 2**28:
-        raise ValueError(f"the saved state must have an array of numbers as {name!r}")
+        raise InputError(f"the saved state must have an array of numbers as {name!r}")
     return value.copy()

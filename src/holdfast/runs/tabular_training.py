@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take_array, take_mapping
 from holdfast.core.schedules import tabulate
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
@@ -173,7 +174,7 @@ def _restored(saved: Mapping[str, Any], fresh: RunState, session: Session) -> Ru
         take_array(arrays, name, np.float64, table.shape)
     state = RunState.restore(document, arrays)
     if (state.learner, state.seed, state.episode) != (fresh.learner, fresh.seed, session.episodes):
-        raise ValueError("the checkpoint must be one of this run's learner, seed and number of episodes")
+        raise InputError("the checkpoint must be one of this run's learner, seed and number of episodes")
     if set(state.tables) != set(fresh.tables):
-        raise ValueError("the checkpoint must have the learner's tables, and no others")
+        raise InputError("the checkpoint must have the learner's tables, and no others")
     return state

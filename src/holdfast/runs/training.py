@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_mapping
 from holdfast.runs.config import RunConfig, make_config
 from holdfast.runs.directory import RunFolder
@@ -59,7 +60,7 @@ def open_run(options: Mapping[str, Any], path: Path) -> RunConfig:
     config = make_config(options, stored)
     difference = stored.difference(config)
     if difference is not None:
-        raise ValueError(f"{path} holds a run with {difference}: choose another --name or --out, or remove it")
+        raise InputError(f"{path} holds a run with {difference}: choose another --name or --out, or remove it")
     return config
 
 
@@ -132,7 +133,7 @@ def _train(session: Session, agent: Any) -> Outcome:
     if session.was_finished and session.is_over:
         return _outcome(session, "already finished")
     if session.is_resumed and not isinstance(agent, Mapping):
-        raise ValueError(f"{session.folder.path} was trained without checkpoints, and cannot be gone on with")
+        raise InputError(f"{session.folder.path} was trained without checkpoints, and cannot be gone on with")
     try:
         _run(session, agent)
     except TrainingStopped:

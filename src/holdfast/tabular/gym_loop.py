@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.clock import left_after_step
+from holdfast.core.errors import InputError
 from holdfast.tabular.run_state import EpisodeOutcomes, RunState, reset_seed
 
 __all__ = ["GymSteps", "Rule", "Steps", "run_in_python"]
@@ -86,7 +87,7 @@ class GymSteps:
         observation, reward, terminated, truncated, _ = self._env.step(action + self._first_action)
         worth = float(reward)
         if not math.isfinite(worth):
-            raise ValueError(f"env must give finite rewards, not {worth}")
+            raise InputError(f"env must give finite rewards, not {worth}")
         return self._state(observation), worth, bool(terminated), bool(truncated)
 
     def _state(self, observation: Any) -> int:
@@ -97,7 +98,7 @@ class GymSteps:
             state = -1
         if not 0 <= state < self._n_states:
             last = self._first_state + self._n_states - 1
-            raise ValueError(f"env must give observations in {self._first_state}..{last}, not {observation!r}")
+            raise InputError(f"env must give observations in {self._first_state}..{last}, not {observation!r}")
         return state
 
 

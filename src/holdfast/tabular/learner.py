@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.history import PartialHistory
 from holdfast.core.options import Option
 from holdfast.core.schedules import Constant, Exponential, Schedule, tabulate
@@ -154,7 +155,7 @@ class TabularLearner(ABC):
             try:
                 state = self._start(world, seed)
                 if states and state.tables["q"].shape != states[0].tables["q"].shape:
-                    raise ValueError("env must have the same numbers of states and actions for every seed")
+                    raise InputError("env must have the same numbers of states and actions for every seed")
                 self._advance(world, state, 0, evaluate)  # compiles, so that the time below is the run's own
                 began = time.perf_counter()
                 told = None if progress is None else _Told(progress, run * episodes, len(numbers) * episodes)
@@ -225,11 +226,11 @@ class TabularLearner(ABC):
         longest = self.longest_history()
         states = np.asarray(history.states)
         if states.ndim != 1 or not np.issubdtype(states.dtype, np.integer):
-            raise ValueError("history must have states that are whole numbers")
+            raise InputError("history must have states that are whole numbers")
         if states.min() < 0 or states.max() >= n_states or history.action >= n_actions:
-            raise ValueError(f"history must stay in states 0..{n_states - 1} with an action in 0..{n_actions - 1}")
+            raise InputError(f"history must stay in states 0..{n_states - 1} with an action in 0..{n_actions - 1}")
         if longest is not None and history.kappa > longest:
-            raise ValueError(f"history must be of at most k_max = {longest} steps, not {history.kappa}")
+            raise InputError(f"history must be of at most k_max = {longest} steps, not {history.kappa}")
         for i in range(history.kappa):
             ends = history.terminated and i == history.kappa - 1
             place, following = int(states[i]), int(states[i + 1])
@@ -244,7 +245,7 @@ class TabularLearner(ABC):
         last = first_state + len(policy.table) - 1
         number = check_integer("state", state, at_least=first_state)
         if number > last:
-            raise ValueError(f"state must be in {first_state}..{last}, not {state!r}")
+            raise InputError(f"state must be in {first_state}..{last}, not {state!r}")
         option = policy.act(number - first_state)
         return Option(option.action + first_action, option.k)
 
@@ -259,9 +260,9 @@ class TabularLearner(ABC):
 
     def _own(self, seed_index: int) -> RunState:
         if not self._states:
-            raise ValueError("the learner has no values yet: call fit or reset first")
+            raise InputError("the learner has no values yet: call fit or reset first")
         if not -len(self._states) <= seed_index < len(self._states):
-            raise ValueError(f"seed_index must name one of {len(self._states)} runs, not {seed_index!r}")
+            raise InputError(f"seed_index must name one of {len(self._states)} runs, not {seed_index!r}")
         return self._states[seed_index]
 
     def _start(self, world: World, seed: int) -> RunState:
@@ -316,12 +317,12 @@ class TabularLearner(ABC):
 
     def _check_state(self, world: World, state: RunState) -> None:
         if state.learner != type(self).__name__:
-            raise ValueError(f"state must be of a {type(self).__name__}, not of a {state.learner}")
+            raise InputError(f"state must be of a {type(self).__name__}, not of a {state.learner}")
         for name, depth in self.table_depths().items():
             needed = (world.n_states, world.n_actions, depth)
             found = state.tables[name].shape if name in state.tables else None
             if found != needed:
-                raise ValueError(f"state must have a table {name!r} of shape {needed} for this learner and env")
+                raise InputError(f"state must have a table {name!r} of shape {needed} for this learner and env")
 
 
 class _Told(NamedTuple):
@@ -343,13 +344,13 @@ def check_seeds(seeds: Any) -> tuple[int, ...]:
     """Return a sequence of at least one seed as a tuple of ints."""
     message = "seeds must be a sequence of at least one whole number"
     if isinstance(seeds, str | bytes):
-        raise TypeError(f"{message}, not {seeds!r}")
+        raise InputTypeError(f"{message}, not {seeds!r}")
     try:
         numbers = tuple(seeds)
     except TypeError:
-        raise TypeError(f"{message}, not {seeds!r}") from None
+        raise InputTypeError(f"{message}, not {seeds!r}") from None
     if not numbers:
-        raise ValueError(f"{message}, not an empty one")
+        raise InputError(f"{message}, not an empty one")
     return tuple(check_integer("seed", seed, at_least=0) for seed in numbers)
 
 

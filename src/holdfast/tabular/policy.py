@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from holdfast.core.checks import check_integer
 from holdfast.core.choice import Decision, best_option, best_skip, few_decision_option
 from holdfast.core.clock import is_interrupted
+from holdfast.core.errors import InputError
 from holdfast.core.options import Option, persistence_index
 
 __all__ = ["GreedyPolicy", "Policy", "SkipPolicy", "check_margin"]
@@ -27,7 +28,7 @@ def check_margin(interrupt_margin: float | None, decision_tolerance: float | Non
     """Say that the margin must not be less than the tolerance, where there are both."""
     if interrupt_margin is None or decision_tolerance is None or interrupt_margin >= decision_tolerance:
         return
-    raise ValueError(
+    raise InputError(
         f"interrupt_margin must be at least decision_tolerance = {decision_tolerance!r}, "
         f"or options chosen for their length are cut at once, not {interrupt_margin!r}"
     )
@@ -63,7 +64,7 @@ class Policy(ABC):
     def _check(self, state: int) -> int:
         number = check_integer("state", state, at_least=0)
         if number >= len(self.table):
-            raise ValueError(f"state must be in 0..{len(self.table) - 1}, not {state!r}")
+            raise InputError(f"state must be in 0..{len(self.table) - 1}, not {state!r}")
         return number
 
 

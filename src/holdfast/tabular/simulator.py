@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from holdfast.core.errors import InputError
 from holdfast.mdp import TabularMDP
 from holdfast.mdp.kernels import DeterministicKernel, SparseKernel
 from holdfast.tabular.compiling import compiled
@@ -63,11 +64,11 @@ def flat_model(mdp: TabularMDP, *, needs_start: bool = True) -> FlatModel:
         ValueError: No initial distribution where one is needed, or one on terminal states.
     """
     if mdp.initial is None and needs_start:
-        raise ValueError("env must say where episodes start: give the TabularMDP an initial state or distribution")
+        raise InputError("env must say where episodes start: give the TabularMDP an initial state or distribution")
     initial = np.zeros(mdp.n_states) if mdp.initial is None else mdp.initial
     starts = np.flatnonzero(initial)
     if mdp.terminal[starts].any():
-        raise ValueError("env must not start an episode in a terminal state")
+        raise InputError("env must not start an episode in a terminal state")
     offsets, successors, chances, rewards = _rows(mdp)
     return FlatModel(
         mdp.n_actions,

@@ -10,6 +10,7 @@ import gymnasium
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from holdfast.core.checks import check_choice
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.envs import GridWorld, NamedFailures
 from holdfast.mdp import TabularMDP
 from holdfast.tabular.simulator import FlatModel, flat_model
@@ -86,7 +87,7 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
         limit = DEFAULT_STEP_LIMIT if step_limit is None else step_limit
         return World(place.n_states, place.n_actions, limit, flat_model(place), None, loop != "python")
     if not isinstance(place, gymnasium.Env):
-        raise TypeError(
+        raise InputTypeError(
             "env must be a Gymnasium environment, a TabularMDP, or a callable that makes one of them for a seed, "
             f"not {place!r} (gymnasium.make turns a name into an environment)"
         )
@@ -98,7 +99,7 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
         return World(int(states.n), int(actions.n), limit, None, place, False, made, *firsts)
     wrapper = opaque_wrapper(place)
     if wrapper is not None:
-        raise ValueError(
+        raise InputError(
             f"loop must be 'auto' or 'python' for an environment in the wrapper {type(wrapper).__name__}: "
             "the compiled loop would pass it by"
         )
@@ -125,7 +126,7 @@ def own_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
 def _discrete(env: gymnasium.Env[Any, Any], name: str) -> gymnasium.spaces.Discrete:
     space = getattr(env, name)
     if not isinstance(space, gymnasium.spaces.Discrete):
-        raise TypeError(
+        raise InputTypeError(
             f"env must have a Discrete {name.replace('_', ' ')} for a table of values, not {type(space).__name__}"
         )
     return space

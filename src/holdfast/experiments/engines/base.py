@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from holdfast.core.errors import InputError
 from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.spec import Job
 from holdfast.experiments.store import table_bytes
@@ -119,7 +120,7 @@ def perform(document: Mapping[str, Any], place: Path) -> bytes:
     experiment = find_experiment(document["reference"])
     job = Job(document["study"], document["setting"], document["seed"], document["revision"])
     if (experiment.study, experiment.revision) != (job.study, job.revision):
-        raise ValueError(
+        raise InputError(
             f"the job is of {job.study}, revision {job.revision}, and the holdfast here has {experiment.study}, "
             f"revision {experiment.revision}: all machines must have the same version"
         )

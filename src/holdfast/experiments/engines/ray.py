@@ -22,6 +22,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from holdfast.core.errors import InputError
 from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform
 from holdfast.experiments.manifest import read_manifest
 
@@ -190,7 +191,7 @@ def _imported(address: str | None) -> Any:
     try:
         import ray
     except ImportError:
-        raise ValueError("--engine ray needs Ray, which is not installed: pip install 'holdfast[ray]'") from None
+        raise InputError("--engine ray needs Ray, which is not installed: pip install 'holdfast[ray]'") from None
     return ray
 
 
@@ -214,10 +215,10 @@ def _start_here(ray: Any, folder: str, cpus: int) -> None:
             ray.shutdown()
             if attempt == _STARTS or "timed out during startup" not in str(error):
                 told = " ".join(str(error).split())[:200]
-                raise ValueError(f"--engine ray could not start Ray on this machine: {told}") from error
+                raise InputError(f"--engine ray could not start Ray on this machine: {told}") from error
     found = {node["NodeManagerAddress"] for node in ray.nodes()}
     if found != {"127.0.0.1"}:
-        raise ValueError(f"--engine ray must be given an --address: Ray would listen on {', '.join(found)}")
+        raise InputError(f"--engine ray must be given an --address: Ray would listen on {', '.join(found)}")
 
 
 def _connect(ray: Any, address: str) -> None:
@@ -227,34 +228,34 @@ def _connect(ray: Any, address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except Exception as error:
-        raise ValueError(_unreachable(address, error)) from error
+        raise InputError(_unreachable(address, error)) from error
 
 
 def _check_address(address: str) -> None:
     """See whether a cluster answers: Ray itself would wait for many minutes, and cannot be interrupted."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ValueError(
+        raise InputError(
             f"--address must be host:port of a Ray cluster, such as 10.0.0.1:6379, or auto, not {address!r}"
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH).close()
     except OSError as error:
-        raise ValueError(_unreachable(address, error.strerror or error)) from error
+        raise InputError(_unreachable(address, error.strerror or error)) from error
     # Somebody listens there. Whether it is Ray is tried out where it can be given up.
     attempt = [sys.executable, "-P", "-c", _ATTEMPT, address]
     try:
         tried = subprocess.run(attempt, capture_output=True, timeout=_ANSWER, check=False)
     except subprocess.TimeoutExpired:
-        raise ValueError(_unreachable(address, f"no cluster answered within {_ANSWER:.0f} s")) from None
+        raise InputError(_unreachable(address, f"no cluster answered within {_ANSWER:.0f} s")) from None
     if tried.returncode != 0:
         said = tried.stderr.decode(errors="replace").strip()
         if "AuthenticationError" in said:
-            raise ValueError(
+            raise InputError(
                 f"--address names a Ray cluster, {address}, that asks for a token: "
                 "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the one of the cluster"
             )
-        raise ValueError(_unreachable(address, said.splitlines()[-1] if said else "it does not answer"))
+        raise InputError(_unreachable(address, said.splitlines()[-1] if said else "it does not answer"))
 
 
 def _unreachable(address: str, error: object) -> str:

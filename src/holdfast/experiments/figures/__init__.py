@@ -10,6 +10,7 @@ import importlib
 import re
 from dataclasses import replace
 
+from holdfast.core.errors import InputError
 from holdfast.experiments.spec import Experiment
 from holdfast.runs.algorithms import nearest_names
 
@@ -67,11 +68,11 @@ def find_label(name: str) -> str:
         if wanted in known:
             return known[wanted]
     if typed.removeprefix("fig:") in {label.removeprefix("fig:").lower() for label in PENDING}:
-        raise ValueError(
+        raise InputError(
             f"LABEL names {name!r}, a figure of the paper that cannot be made yet: it needs Atari games"
         )
     hint = nearest_names(typed.removeprefix("fig:"), [label.removeprefix("fig:") for label in LABELS], 0.4)
-    raise ValueError(
+    raise InputError(
         f"LABEL must be one that `holdfast reproduce list` shows, all, or module:attribute, not {name!r}"
         f"{'; ' * bool(hint)}{hint}"
     )
@@ -90,10 +91,10 @@ def _imported(module: str, attribute: str, name: str) -> Experiment:
             found = getattr(importlib.import_module(module), attribute, None)
         except (Exception, SystemExit) as error:
             # Whatever the user's own module raises.
-            raise ValueError(
+            raise InputError(
                 f"experiment {name!r} cannot be had: importing {module} raised {type(error).__name__}: "
                 f"{' '.join(str(error).split())}"
             ) from error
     if not isinstance(found, Experiment):
-        raise ValueError(f"experiment {name!r} must be a holdfast.experiments.spec.Experiment, and is none")
+        raise InputError(f"experiment {name!r} must be a holdfast.experiments.spec.Experiment, and is none")
     return found

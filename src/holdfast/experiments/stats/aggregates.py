@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_real
+from holdfast.core.errors import InputError
 from holdfast.experiments.stats.scores import check_finite, check_scores
 
 __all__ = [
@@ -90,7 +91,7 @@ def performance_profile(scores: ArrayLike, thresholds: ArrayLike) -> Floats:
     values = check_scores("scores", scores)
     taus = check_finite("thresholds", thresholds, "(n,)", 1)
     if taus.ndim != 1:
-        raise ValueError(f"thresholds must have shape (n,), not {taus.shape}")
+        raise InputError(f"thresholds must have shape (n,), not {taus.shape}")
     return np.stack([(values > tau).mean(axis=(-2, -1)) for tau in taus], axis=-1)
 
 
@@ -108,7 +109,7 @@ def improvement_probability(scores: ArrayLike, others: ArrayLike) -> Floats:
     """
     x, y = check_scores("scores", scores), check_scores("others", others)
     if x.shape[-1] != y.shape[-1]:
-        raise ValueError(f"others must have the {x.shape[-1]} tasks of scores, not {y.shape[-1]}")
+        raise InputError(f"others must have the {x.shape[-1]} tasks of scores, not {y.shape[-1]}")
     # Pairs of runs: (..., runs of X, runs of Y, tasks).
     x, y = x[..., :, None, :], y[..., None, :, :]
     return np.asarray(((x > y).mean(axis=(-3, -2, -1)) + (x >= y).mean(axis=(-3, -2, -1))) / 2.0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError
 from holdfast.experiments.stats.estimates import Band, Estimate, check_level
 from holdfast.experiments.stats.scores import check_scores
 
@@ -36,7 +37,7 @@ def bootstrap_estimate(
     """``bootstrap_band`` of a statistic that is one number."""
     band = bootstrap_band(statistic, *scores, resamples=resamples, level=level, seed=seed)
     if band.value.shape != ():
-        raise ValueError(f"statistic must be one number, not an array of shape {band.value.shape}")
+        raise InputError(f"statistic must be one number, not an array of shape {band.value.shape}")
     return Estimate(float(band.value), float(band.low), float(band.high))
 
 
@@ -66,7 +67,7 @@ def bootstrap_band(
     """
     arrays = [check_scores("scores", one) for one in scores]
     if not arrays or any(array.ndim != 2 for array in arrays):
-        raise ValueError("scores must be one or more arrays of shape (runs, tasks)")
+        raise InputError("scores must be one or more arrays of shape (runs, tasks)")
     resamples = check_integer("resamples", resamples)
     tail = (1.0 - check_level(level)) / 2.0
     random = _generator(seed)
@@ -82,7 +83,7 @@ def bootstrap_band(
         n = min(at_once, resamples - first)
         found.append(np.asarray(statistic(*(_resampled(array, n, random) for array in arrays))))
         if found[-1].shape != (n, *value.shape):
-            raise ValueError("statistic must reduce the last two axes of its arrays and keep those before them")
+            raise InputError("statistic must reduce the last two axes of its arrays and keep those before them")
     low, high = np.quantile(np.concatenate(found), [tail, 1.0 - tail], axis=0)
     return Band(value, np.asarray(low), np.asarray(high))
 

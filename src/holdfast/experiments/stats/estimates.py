@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_real
+from holdfast.core.errors import InputError
 from holdfast.experiments.stats.scores import check_finite
 from holdfast.runs import statistics
 from holdfast.runs.statistics import Estimate, mean_interval
@@ -29,7 +30,7 @@ def check_level(level: float) -> float:
     """Return a level of confidence, above 0 and below 1."""
     number = check_real("level", level)
     if not 0.0 < number < 1.0:
-        raise ValueError(f"level must be a number in (0, 1), not {level!r}")
+        raise InputError(f"level must be a number in (0, 1), not {level!r}")
     return number
 
 
@@ -42,7 +43,7 @@ def mean_estimate(values: ArrayLike, level: float = 0.95) -> Estimate:
     """
     array = check_finite("values", values, "(runs,)", 1)
     if array.ndim != 1:
-        raise ValueError(f"values must have shape (runs,), not {array.shape}")
+        raise InputError(f"values must have shape (runs,), not {array.shape}")
     return statistics.mean_estimate(array, check_level(level))
 
 
@@ -55,5 +56,5 @@ def mean_band(curves: ArrayLike, level: float = 0.95) -> Band:
     """
     array = check_finite("curves", curves, "(runs, points)", 2)
     if array.ndim != 2:
-        raise ValueError(f"curves must have shape (runs, points), not {array.shape}")
+        raise InputError(f"curves must have shape (runs, points), not {array.shape}")
     return Band(*mean_interval(array, check_level(level)))

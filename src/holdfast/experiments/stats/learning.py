@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import trapezoid
 
 from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError
 from holdfast.experiments.stats.scores import check_curves, check_steps
 
 __all__ = ["area_under_curve", "episode_mean", "mean_level"]
@@ -28,7 +29,7 @@ def episode_mean(curves: ArrayLike, last: int | None = None) -> Floats:
     episodes = values.shape[-1]
     count = episodes if last is None else check_integer("last", last)
     if count > episodes:
-        raise ValueError(f"last must be at most the {episodes} episodes of the curves, not {last!r}")
+        raise InputError(f"last must be at most the {episodes} episodes of the curves, not {last!r}")
     return np.asarray(values[..., episodes - count :].mean(axis=-1))
 
 

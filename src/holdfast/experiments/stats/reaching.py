@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from holdfast.core.checks import check_integer, check_real
+from holdfast.core.errors import InputError
 from holdfast.experiments.stats.estimates import check_level
 from holdfast.experiments.stats.scores import check_curves, check_steps
 
@@ -55,7 +56,7 @@ def steps_to_reach(steps: ArrayLike, curves: ArrayLike, threshold: float, window
     threshold = check_real("threshold", threshold)
     window = check_integer("window", window)
     if window > len(x):
-        raise ValueError(f"window must be at most the {len(x)} points of the curves, not {window}")
+        raise InputError(f"window must be at most the {len(x)} points of the curves, not {window}")
     means = sliding_window_view(values, window, axis=-1).mean(axis=-1)
     is_reached = means >= threshold
     return np.where(is_reached.any(axis=-1), x[window - 1 :][is_reached.argmax(axis=-1)], np.inf)
@@ -75,7 +76,7 @@ def reach_estimate(times: ArrayLike, level: float = 0.95) -> ReachEstimate:
     """
     ordered = np.sort(np.asarray(times, dtype=np.float64))
     if ordered.ndim != 1 or ordered.size == 0 or np.isnan(ordered).any() or ordered[0] == -np.inf:
-        raise ValueError("times must be steps of at least one run, (runs,), infinite where it never got there")
+        raise InputError("times must be steps of at least one run, (runs,), infinite where it never got there")
     n = len(ordered)
     rank = int(np.count_nonzero(binom.cdf(np.arange(n), n, 0.5) <= (1.0 - check_level(level)) / 2.0))
     median = _step(ordered[(n - 1) // 2])

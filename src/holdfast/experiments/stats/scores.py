@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.core.errors import InputError
+
 __all__ = ["check_curves", "check_finite", "check_scores", "check_steps", "normalize_scores"]
 
 Floats = NDArray[np.float64]
@@ -27,11 +29,11 @@ def check_finite(name: str, values: Any, shape: str, least_dimensions: int) -> F
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers of shape {shape}") from None
+        raise InputError(f"{name} must be numbers of shape {shape}") from None
     if array.ndim < least_dimensions or array.size == 0:
-        raise ValueError(f"{name} must have shape {shape} and not be empty, not shape {array.shape}")
+        raise InputError(f"{name} must have shape {shape} and not be empty, not shape {array.shape}")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers, without NaN")
+        raise InputError(f"{name} must be finite numbers, without NaN")
     return array
 
 
@@ -49,7 +51,7 @@ def check_steps(name: str, steps: ArrayLike, points: int) -> Floats:
     """Return the places (points,) of a curve's points, in order."""
     array = check_finite(name, steps, f"({points},)", 1)
     if array.shape != (points,) or not (np.diff(array) > 0.0).all():
-        raise ValueError(f"{name} must be {points} growing numbers, one for each point of the curves")
+        raise InputError(f"{name} must be {points} growing numbers, one for each point of the curves")
     return array
 
 
@@ -69,7 +71,7 @@ def normalize_scores(scores: ArrayLike, zero: ArrayLike, one: ArrayLike) -> Floa
     ends = [check_finite(name, end, "(tasks,)", 0) for name, end in (("zero", zero), ("one", one))]
     for name, end in zip(("zero", "one"), ends, strict=True):
         if end.shape not in ((), tasks):
-            raise ValueError(f"{name} must be one number, or one for each of the {tasks[0]} tasks")
+            raise InputError(f"{name} must be one number, or one for each of the {tasks[0]} tasks")
     if (ends[0] == ends[1]).any():
-        raise ValueError("zero and one must be different scores for every task")
+        raise InputError("zero and one must be different scores for every task")
     return np.asarray((values - ends[0]) / (ends[1] - ends[0]))
