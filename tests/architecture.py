@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -135,6 +136,22 @@ def unsafe_code(source: str, path: str) -> list[str]:
             ):
                 found.append(f"{path}:{node.lineno}: {keyword.arg}={keyword.value.value!r} lets a file run code")
     return found
+
+
+def project_files() -> dict[str, str]:
+    """The texts of all files that belong to the project, by their paths, as git knows them.
+
+    Raises:
+        LookupError: Without git, or outside of a clone.
+    """
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise LookupError("needs git and a clone to know which files belong to the project") from error
+    paths = {name: ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+    contents = {name: path.read_bytes() for name, path in paths.items()}
+    return {name: content.decode("utf-8") for name, content in contents.items() if b"\0" not in content}
 
 
 _MACHINE_PATH = re.compile(

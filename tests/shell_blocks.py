@@ -119,7 +119,7 @@ def check_pip(arguments: list[str]) -> None:
     assert arguments[0] == "install", arguments
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     for word in arguments[1:]:
-        named = re.fullmatch(r"(?:holdfast|\.)\[([\w,]+)\]", word)
+        named = re.fullmatch(r"(?:holdfast-rl|\.)\[([\w,]+)\]", word)
         assert named is None or set(named[1].split(",")) <= set(extras), word
         assert not word.endswith(".txt") or (ROOT / word).exists(), word
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tomllib
 from collections.abc import Callable
 
@@ -16,6 +15,7 @@ from tests.architecture import (
     granted_libraries,
     layer_violations,
     machine_paths,
+    project_files,
     unsafe_code,
 )
 
@@ -64,17 +64,11 @@ def test_libraries_come_along_with_the_packages() -> None:
 
 
 def test_no_file_knows_the_machine_it_was_written_on() -> None:
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode()
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("needs git and a clone to know which files belong to the project")
-    found = []
-    for name in filter(None, listed.split("\0")):
-        path = ROOT / name
-        if path.is_file() and b"\0" not in (content := path.read_bytes()):
-            found += machine_paths(content.decode("utf-8"), name)
-    assert found == []
+        files = project_files()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    assert [line for name, text in files.items() for line in machine_paths(text, name)] == []
 
 
 # That each of these tests can fail, and does not fail too easily:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import holdfast
+from tests.architecture import ROOT
 
 PUBLIC = [
     "Decision",
@@ -59,10 +61,9 @@ def test_environments_are_registered(imports: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_version_is_the_one_of_the_metadata() -> None:
-    from importlib.metadata import version
-
-    assert version("holdfast") == holdfast.__version__
+def test_version_is_the_one_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["version"] == holdfast.__version__
 
 
 def test_type_checkers_see_the_names() -> None:

@@ -28,7 +28,7 @@ def test_shell_blocks_can_be_typed(document: Path, tmp_path: Path, server: Path)
         "holdfast train cliff --no-such-option",
         "holdfast evaluate runs/nowhere",
         "make nothing",
-        "pip install 'holdfast[nothing]'",
+        "pip install 'holdfast-rl[nothing]'",
         "python examples/nothing.py",
         "nothing",
     ],

@@ -209,7 +209,7 @@ def test_without_the_packages(
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert main(["export", str(runs / "table"), str(tmp_path / "x.onnx")]) == 2
     assert capsys.readouterr().err == (
-        "holdfast export: export needs the packages onnx and onnxruntime: pip install 'holdfast[onnx]'\n"
+        "holdfast export: export needs the packages onnx and onnxruntime: pip install 'holdfast-rl[onnx]'\n"
     )
 
 

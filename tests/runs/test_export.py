@@ -623,7 +623,7 @@ def test_without_the_packages_one_sentence_says_what_to_install(
     package: str, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=r"pip install 'holdfast\[onnx\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'holdfast-rl\[onnx\]'"):
         export_onnx(runs / "table", tmp_path / "policy.onnx")
 
 

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.distribution import install_command
+
 __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
@@ -121,6 +123,6 @@ def _as_text(found: dict[str, Any]) -> str:
     lines += ["", "  optional parts"]
     for extra, version in found["optional"].items():
         package, purpose = _OPTIONAL[extra]
-        state = f"{package} {version}" if version else f"pip install 'holdfast[{extra}]'"
+        state = f"{package} {version}" if version else install_command(extra)
         lines.append(f"  {extra:<8} {purpose + ':':<34} {state}")
     return "\n".join(lines) + "\n"

@@ -12,6 +12,7 @@ from typing import Any
 from gymnasium import spaces
 
 from holdfast.core.checks import check_integer
+from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer
 from holdfast.files import replace_file
@@ -106,7 +107,7 @@ def _require_packages() -> None:
         for package in ("onnx", "onnxruntime"):
             importlib.import_module(package)
     except ImportError:
-        raise InputError("export needs the packages onnx and onnxruntime: pip install 'holdfast[onnx]'") from None
+        raise InputError(f"export needs the packages onnx and onnxruntime: {install_command('onnx')}") from None
 
 
 def _graph(actor: Any, state: Mapping[str, Any]) -> tuple[Graph, spaces.Space[Any]]:

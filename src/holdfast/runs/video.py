@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.envs import action_names
 from holdfast.files import replace_file
@@ -132,7 +133,7 @@ def _write_mp4(frames: Sequence[Frame], path: Path, frames_per_second: int) -> N
         import imageio_ffmpeg
     except ImportError:
         raise InputError(
-            "--render needs the package imageio-ffmpeg for an .mp4 file (pip install 'holdfast[video]'); "
+            f"--render needs the package imageio-ffmpeg for an .mp4 file ({install_command('video')}); "
             "a .gif file needs nothing"
         ) from None
     height, width = frames[0].shape[:2]

@@ -22,6 +22,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform
 from holdfast.experiments.manifest import read_manifest
@@ -191,7 +192,7 @@ def _imported(address: str | None) -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError("--engine ray needs Ray, which is not installed: pip install 'holdfast[ray]'") from None
+        raise InputError(f"--engine ray needs Ray, which is not installed: {install_command('ray')}") from None
     return ray
 
 
