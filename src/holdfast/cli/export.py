@@ -26,7 +26,7 @@ examples:
   holdfast export runs/MountainCar-v0-perdqn-k16-s0 car.onnx
   holdfast export RUN car.onnx --decision-tolerance 0.5 --check 100000
 
-Needs pip install 'holdfast-rl[onnx]'; who runs the file needs onnxruntime alone.
+Needs pip install 'holdfast-rl[onnx]'. To run the file, onnxruntime is enough.
 """
 
 
