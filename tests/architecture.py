@@ -42,8 +42,7 @@ LAYERS = {
     "runs": Layer(_LEARNERS, ("PIL", "imageio_ffmpeg", "onnx", "onnxruntime", "tensorboard")),
     "analysis": Layer((*_LEARNERS, "runs")),
     "experiments": Layer((*_LEARNERS, "runs", "analysis"), ("ray",)),
-    "report": Layer((*_LEARNERS, "runs", "analysis", "experiments")),
-    "cli": Layer((*_LEARNERS, "runs", "analysis", "experiments", "report")),
+    "cli": Layer((*_LEARNERS, "runs", "analysis", "experiments")),
 }
 
 # Modules that run code when they read a file.

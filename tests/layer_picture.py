@@ -14,15 +14,15 @@ BEGIN, END = "<!-- layers: begin -->\n", "<!-- layers: end -->"
 
 
 def packages() -> list[str]:
-    """The packages that there are, lowest first."""
-    return [package for package in LAYERS if (SOURCE / package / "__init__.py").exists()]
+    """The packages, lowest first."""
+    return list(LAYERS)
 
 
 def levels() -> list[list[str]]:
     """The packages by height, highest first: each stands above everything that it may import."""
     height: dict[str, int] = {}
     for package in packages():
-        below = [height[lower] for lower in LAYERS[package].packages if lower in height]
+        below = [height[lower] for lower in LAYERS[package].packages]
         height[package] = 1 + max(below, default=-1)
     return [[package for package in height if height[package] == h] for h in sorted(set(height.values()))[::-1]]
 
@@ -38,12 +38,12 @@ def picture() -> str:
 
 def table() -> str:
     """What each package holds, by its own words, and what it may import."""
-    there = packages()
     lines = ["| package | what it holds | may import | and |", "|---|---|---|---|"]
-    for package in reversed(there):
+    for package in reversed(packages()):
         layer = LAYERS[package]
-        held = ", ".join(lower for lower in layer.packages if lower in there)
-        lines.append(f"| `{package}` | {_words(package)} | {held} | {', '.join(layer.libraries)} |")
+        lines.append(
+            f"| `{package}` | {_words(package)} | {', '.join(layer.packages)} | {', '.join(layer.libraries)} |"
+        )
     return "\n".join(lines)
 
 
