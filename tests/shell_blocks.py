@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
@@ -82,6 +83,7 @@ def run_document(document: Path, folder: Path, server: Path) -> None:
                 "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}",
                 "HOME": str(folder),
                 "OMP_NUM_THREADS": "1",
+                "TMPDIR": tempfile.gettempdir(),
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,
