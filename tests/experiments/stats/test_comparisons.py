@@ -20,7 +20,7 @@ from tests.experiments.stats import literal
 # Several tasks of different spread, with ties within and between the two.
 SCORES = np.random.default_rng(5).normal([0.2, 0.5, 1.0, 0.9], [0.1, 0.3, 0.2, 0.5], size=(11, 4)).round(1)
 OTHERS = np.random.default_rng(6).normal([0.3, 0.4, 0.8, 0.7], [0.2, 0.3, 0.2, 0.4], size=(9, 4)).round(1)
-TAUS = [-0.25, 0.09, 0.43, 0.77, 1.11, 1.45]
+TAUS = [-0.25, 0.09, 0.5, 0.77, 1.0, 1.45]  # some at scores, which are not above themselves
 
 LITERAL: dict[str, Any] = {
     "median": literal.median,
