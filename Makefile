@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-quick test soak check format format-check lint types bench paper-index constraints clean
+.PHONY: help demo demo-quick test soak check format format-check lint types bench paper-index constraints dist clean
 
 define require-python
 @command -v "$(PYTHON)" >/dev/null || \
@@ -67,7 +67,11 @@ constraints: ## find the newest versions of everything and pin them in constrain
 	$(require-python)
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" tools/pin-versions
 
-clean: ## remove .venv, caches and demo/ (runs/ and results/ stay)
+dist: ## build sdist and wheel into dist/, install the wheel into an empty environment and try the verbs there
+	$(require-python)
+	@PYTHON="$(PYTHON)" tools/build-distribution
+
+clean: ## remove .venv, caches, dist/ and demo/ (runs/ and results/ stay)
 	@rm -rf $(VENV) build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
 	@find $(wildcard src tests benchmarks examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -260,7 +260,7 @@ def test_a_multiple_that_came_out_better_tells_how_far_estimates_are_off() -> No
 
 def test_where_samples_are_few_it_is_said_what_to_do() -> None:
     one = SkipEstimate(1, 500, -90.0, 0.0, 1.0, -91.0)
-    hint = "train with a larger --k-max, or with random options as docs/fixed_skip.md shows."
+    hint = "train with a larger --k-max, or with random options (see: holdfast docs fixed_skip)."
     assert hint in said(one, SkipEstimate(8, 12, note="12 samples of holding for 8 steps are too few"))
     assert hint not in said(one)
 

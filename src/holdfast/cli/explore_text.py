@@ -60,8 +60,8 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
     if any(found.tuples < FEWEST_TUPLES for found in estimates):
         parts.append(
             _wrapped(
-                "For more samples of long holds train with a larger --k-max, or with random options as "
-                "docs/fixed_skip.md shows."
+                "For more samples of long holds train with a larger --k-max, or with random options "
+                "(see: holdfast docs fixed_skip)."
             )
         )
     parts += [_wrapped(sentence) for sentence in (_what_a_skip_costs(estimates), _ranking(estimates)) if sentence]

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from holdfast import __version__
-from holdfast.cli import demo, doctor, evaluate, explore, export, plot, reproduce, runs, solve, sweep, train
+from holdfast.cli import demo, docs, doctor, evaluate, explore, export, plot, reproduce, runs, solve, sweep, train
 from holdfast.cli.values import printable
 
 __all__ = ["main"]
 
-_VERBS = (demo, train, evaluate, explore, export, runs, plot, solve, sweep, reproduce, doctor)
+_VERBS = (demo, train, evaluate, explore, export, runs, plot, solve, sweep, reproduce, doctor, docs)
 
 EXIT_ENVIRONMENT_FAILED = 1
 EXIT_BAD_INPUT = 2

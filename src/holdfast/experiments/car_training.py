@@ -41,7 +41,7 @@ COLUMNS = ("step", "return", "decisions")
 NOTES = (
     "Returns are those of training episodes; before the first of them has ended, -200 stands for it.",
     "Not in the paper's text: which K are shown, and that positions and velocities are scaled to [-1, 1] here "
-    "(docs/errata.md).",
+    "(see: holdfast docs errata).",
     "Episodes that the time limit ends are bootstrapped from; OpenAI Baselines, on which the paper was built, "
     "takes such an end for terminal.",
 )

@@ -23,7 +23,7 @@ interval, stands in each row of its K_max."""
 
 NOTES = (
     "Cells reach as far as any K of this figure went, so that their numbers are compared within one figure only.",
-    "Which K are shown stands in the paper's pictures alone, and is inferred (docs/errata.md).",
+    "Which K are shown stands in the paper's pictures alone, and is inferred (see: holdfast docs errata).",
 )
 """What is to be said of both figures."""
 

@@ -38,7 +38,7 @@ GRIDS: Mapping[str, str] = {"open": "Open", "cliff": "Cliff", "bridge": "Bridge"
 NOTES = (
     "The least and the largest are those of the K_max that were looked at.",
     "The paper does not say what holes are. Here they are walls, and the goal is an ordinary cell; with other "
-    "readings there is less of a minimum (docs/exploration.md).",
+    "readings there is less of a minimum (see: holdfast docs exploration).",
     "In the picture, what rises above 1 by more than twice the depth of the deepest minimum is cut off.",
 )
 """What is to be said of all these figures."""

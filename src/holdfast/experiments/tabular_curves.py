@@ -61,7 +61,7 @@ NOTES = (
     "A score is the mean greedy return over all episodes of a run, ± 95 % interval (Student's) over the runs; "
     "curves are means over blocks of episodes. Greedy episodes draw among equals.",
     "Differs from the paper: α = .1 and zero initial values instead of .01 and N(0, 1), with which nothing is "
-    "learned in time; the step limit, 100, is not in it (docs/errata.md).",
+    "learned in time; the step limit, 100, is not in it (see: holdfast docs errata).",
 )
 """What is to be said of all these figures."""
 

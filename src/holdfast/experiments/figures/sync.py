@@ -153,5 +153,5 @@ EXPERIMENT = Experiment(
     run=run,
     draw=draw_errors,
     summary=summary,
-    notes=("The 6x6 map is holdfast's own: that of the paper cannot be recovered (docs/errata.md).",),
+    notes=("The 6x6 map is holdfast's own: that of the paper cannot be recovered (see: holdfast docs errata).",),
 )

@@ -53,5 +53,5 @@ EXPERIMENT = Experiment(
     run=run,
     draw=draw_synchronous_grid,
     summary=summary,
-    notes=("The 6x6 map is holdfast's own: that of the paper cannot be recovered (docs/errata.md).",),
+    notes=("The 6x6 map is holdfast's own: that of the paper cannot be recovered (see: holdfast docs errata).",),
 )

@@ -78,5 +78,5 @@ EXPERIMENT = Experiment(
     run=run,
     draw=draw_synchronous_values,
     summary=summary,
-    notes=("The 6x6 map is holdfast's own: that of the paper cannot be recovered (docs/errata.md).",),
+    notes=("The 6x6 map is holdfast's own: that of the paper cannot be recovered (see: holdfast docs errata).",),
 )
