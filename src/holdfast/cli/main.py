@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from holdfast import __version__
 from holdfast.cli import demo, docs, doctor, evaluate, explore, export, plot, reproduce, runs, solve, sweep, train
+from holdfast.cli.notices import notices
 from holdfast.cli.values import printable
 
 __all__ = ["main"]
@@ -57,7 +58,8 @@ def _run(argv: Sequence[str] | None) -> int:
         parser.print_help()
         return 0
     try:
-        return int(arguments.run(arguments))
+        with notices(sys.stderr, f"holdfast {arguments.verb}", getattr(arguments, "quiet", False)):
+            return int(arguments.run(arguments))
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, MemoryError) as error:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
+from numba.core import event
 
 __all__ = ["compiled", "fingerprint", "in_python"]
 
@@ -65,3 +67,29 @@ def fingerprint(function: FunctionType) -> str:
             # Compiled code knows a field by its place.
             digest.update(f"{name}:{value._fields!r};".encode() + Path(inspect.getfile(value)).read_bytes())
     return digest.hexdigest()[:12]
+
+
+class _Announcement(event.Listener):
+    """Logs, once in a process, that holdfast's code is being compiled; what comes from the cache is not."""
+
+    def __init__(self) -> None:
+        self._is_made = False
+
+    def on_start(self, event: Any) -> None:
+        """Numba found nothing in its cache and begins to compile."""
+        dispatcher = event.data["dispatcher"]
+        if self._is_made or dispatcher.py_func.__module__.partition(".")[0] != "holdfast":
+            return
+        self._is_made = True
+        is_kept = dispatcher.stats.cache_path is not None
+        logging.getLogger("holdfast.compiling").info(
+            "compiling machine code; later runs will reuse it"
+            if is_kept
+            else "compiling machine code, as in every run: it cannot be kept here (see: holdfast docs doctor)"
+        )
+
+    def on_end(self, event: Any) -> None:
+        """Nothing is said."""
+
+
+event.register("numba:compile", _Announcement())  # type: ignore[no-untyped-call]  # numba has few types
