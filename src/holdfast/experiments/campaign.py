@@ -14,7 +14,7 @@ from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, 
 from holdfast.experiments.sharing import take_shared_rows
 from holdfast.experiments.spec import Experiment, Job, differing_names
 from holdfast.experiments.store import Store, sentence_if_full
-from holdfast.files import folder_in_use
+from holdfast.files import Entry, folder_in_use
 from holdfast.runs.stopping import StopRequest
 
 __all__ = ["Failure", "Standing", "check_folder", "run_campaign"]
@@ -32,7 +32,7 @@ class Failure:
 
     job: Job
     problem: str
-    log: Path
+    log: Entry
 
 
 @dataclass
@@ -177,7 +177,7 @@ def run_campaign(
                     Task(
                         job,
                         experiment.reference,
-                        store.runs / job.id,
+                        store.place_of(job.id),
                         store.log_of(job.id),
                         manifest.campaign,
                         code,
@@ -217,7 +217,9 @@ def _note_found(jobs: Sequence[Job], done: Collection[str], store: Store, manife
     """Note what rows are that a killed campaign had no time to note."""
     for job in jobs:
         if job.id in done and manifest.digest_of(job.id) is None:
-            manifest.note_found(job, store.path_of(job.id).read_bytes())
+            data = store.sound_bytes(job.id, manifest)
+            if data is not None:
+                manifest.note_found(job, data)
 
 
 def _note_event(
