@@ -158,7 +158,7 @@ def run_campaign(
             done = store.done(jobs, manifest)
             standing = Standing(len(jobs), before=len(done), done=len(done))
             todo = [job for job in jobs if job.id not in done]
-            file = ManifestFile(folder, manifest)
+            file = ManifestFile(folder, manifest, store.check_lock)
             if todo:
                 _note_found(jobs, done, store, manifest)
                 file.write()
@@ -208,8 +208,8 @@ def _session(standing: Standing, file: ManifestFile) -> Iterator[None]:
         standing.running.clear()
         standing.ended = time.monotonic()
         file.manifest.end_session()
-        # Where the disk is full, that has been said already.
-        with suppress(OSError):
+        # Where the disk is full or the folder is gone, that has been said already.
+        with suppress(OSError, InputError):
             file.write()
 
 

@@ -9,7 +9,7 @@ import platform
 import secrets
 import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,11 +153,13 @@ class ManifestFile:
     Args:
         folder: The campaign's.
         manifest: What is written.
+        check: Called before it is written; raises if it must not be.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, check: Callable[[], None] = lambda: None) -> None:
         self._file = Entry(folder) / MANIFEST
         self.manifest = manifest
+        self._check = check
         self._not_before = 0.0
 
     def write(self, is_urgent: bool = True) -> None:
@@ -165,6 +167,7 @@ class ManifestFile:
         began = time.monotonic()
         if not is_urgent and began < self._not_before:
             return
+        self._check()
         replace_json(self._file, self.manifest.document())
         now = time.monotonic()
         self._not_before = now + (now - began) / _SHARE

@@ -85,6 +85,15 @@ class Store:
             finally:
                 self._lock = None
 
+    def check_lock(self) -> None:
+        """See whether the folder that was locked is still there.
+
+        Raises:
+            ValueError: It was removed or replaced meanwhile.
+        """
+        if self._lock is not None:
+            self._lock.check()
+
     def begin(self) -> None:
         """Make the folders within, and clear away what a killed process left; only for who holds the lock.
 
@@ -149,8 +158,7 @@ class Store:
 
     def write(self, job: Job, data: bytes) -> None:
         """Store the rows of a job: on the disk when this returns, and as a whole or not at all."""
-        if self._lock is not None:
-            self._lock.check()
+        self.check_lock()
         entry = self._entry_of(job.id)
         with replace_file(entry) as file:
             file.write(data)
