@@ -114,8 +114,12 @@ def test_no_run_is_trained_behind_a_link(name: str, kind: str, folder: Path, els
     before = everything_in(elsewhere)
     place = folder / "runs" / FIRST
     request = {
-        **{"study": JOBS[0].study, "setting": dict(JOBS[0].setting), "seed": JOBS[0].seed},
-        **{"revision": 1, "reference": "ladders:STEPS", "code": str(folder.parent / "code")},
+        "study": JOBS[0].study,
+        "setting": dict(JOBS[0].setting),
+        "seed": JOBS[0].seed,
+        "revision": 1,
+        "reference": "ladders:STEPS",
+        "code": str(folder.parent / "code"),
     }
     with without_waiting():
         with pytest.raises(InputError, match="must be a folder, "):
