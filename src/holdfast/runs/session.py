@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -358,13 +358,12 @@ class Session:
 
     def close(self) -> None:
         """Write what is left, and close everything."""
-        for rows in (self._metrics, self._evaluations, self._holds, self._timing):
-            if rows is not None:
-                rows.close()
-        if self._events is not None:
-            self._events.close()
-        if self._env is not None:
-            self._env.close()
+        # Where the disk is full each of them may fail, and the others are closed all the same.
+        with ExitStack() as stack:
+            opened = (self._env, self._events, self._timing, self._holds, self._evaluations, self._metrics)
+            for closable in opened:
+                if closable is not None:
+                    stack.callback(closable.close)
 
 
 def _timing(folder: RunFolder) -> Rows:
