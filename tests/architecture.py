@@ -33,7 +33,7 @@ _LEARNERS = ("files", "core", "mdp", "envs", "draw", "tabular", "deep")
 
 LAYERS = {
     "core": Layer((), ("numpy",)),
-    "files": Layer(("core",)),
+    "files": Layer(("core",), ("filelock",)),
     "mdp": Layer(("core",), ("scipy",)),
     "envs": Layer(("core", "mdp"), ("gymnasium", "ale_py", "minatar")),
     "draw": Layer(("files", "core"), ("matplotlib",)),

@@ -1,7 +1,7 @@
-import os
 import threading
 from itertools import combinations
 from pathlib import Path
+from typing import BinaryIO
 
 import matplotlib as mpl
 import numpy as np
@@ -133,8 +133,8 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypa
     path = tmp_path / "picture.png"
     path.write_bytes(b"old")
 
-    def torn(self: Figure, target: os.PathLike[str], **_: object) -> None:
-        Path(target).write_bytes(b"half")
+    def torn(self: Figure, target: BinaryIO, **_: object) -> None:
+        target.write(b"half")
         raise OSError("disk full")
 
     monkeypatch.setattr(Figure, "savefig", torn)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.files import find_folder, replace_folder, tidy_folder
+from holdfast.files import Entry, find_folder, replace_folder, tidy_folder
 
 FILES = ("one.txt", "two.txt")
 
@@ -144,9 +143,9 @@ def stop_at(number: int, function: Callable[..., Any], done: bool) -> Callable[.
     return stopped
 
 
-def remove_half(path: Path, ignore_errors: bool = False) -> None:
-    if path.is_dir():
-        (path / FILES[0]).unlink()
+def remove_half(entry: Entry) -> None:
+    if entry.is_folder:
+        (entry / FILES[0]).remove()
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -156,7 +155,7 @@ def test_a_stop_at_any_rename_leaves_a_complete_folder(
 ) -> None:
     write(path, "old")
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "rename", stop_at(number, Path.rename, done))
+        patched.setattr(os, "rename", stop_at(number, os.rename, done))
         with pytest.raises(KilledError):
             write(path, "new")
     expected = "new" if (number, done) == (2, True) else "old"
@@ -167,15 +166,15 @@ def test_a_stop_at_any_rename_leaves_a_complete_folder(
     assert names_in(path.parent) == ["checkpoint"]
 
 
-@pytest.mark.parametrize("removal", [shutil.rmtree, remove_half, None])
+@pytest.mark.parametrize("removal", [Entry.remove_all, remove_half, None])
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_stop_at_any_removal_leaves_a_complete_folder(
     number: int, removal: Callable[..., Any] | None, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(path, "old")
-    stop = stop_at(number, removal or shutil.rmtree, done=removal is not None)
+    stop = stop_at(number, removal or Entry.remove_all, done=removal is not None)
     with monkeypatch.context() as patched:
-        patched.setattr(shutil, "rmtree", stop)
+        patched.setattr(Entry, "remove_all", stop)
         with pytest.raises(KilledError):
             write(path, "new")
     expected = "old" if number == 1 else "new"

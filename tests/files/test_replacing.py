@@ -10,10 +10,10 @@ from holdfast.files import replace_file
 def test_the_new_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     target.write_text("old")
-    with replace_file(target) as temporary:
-        temporary.write_text("new")
+    with replace_file(target) as file:
+        file.write(b"new")
         assert target.read_text() == "old"
-        assert temporary.parent == tmp_path
+        assert len(list(tmp_path.iterdir())) == 2
     assert target.read_text() == "new"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -23,8 +23,8 @@ def test_a_failure_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     target.write_text("old")
 
     def write_half() -> None:
-        with replace_file(target) as temporary:
-            temporary.write_text("ne")
+        with replace_file(target) as file:
+            file.write(b"ne")
             raise OSError("full")
 
     with pytest.raises(OSError, match="full"):

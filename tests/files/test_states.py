@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import os
 import re
 import types
 import weakref
@@ -165,11 +166,11 @@ def test_a_part_without_arrays_has_an_empty_file(tmp_path: Path) -> None:
 
 
 def test_everything_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flushed: list[Path] = []
-    monkeypatch.setattr("holdfast.files.states.flush", flushed.append)
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append(os.fstat(handle).st_ino))
     write_state(tmp_path, {"a": np.arange(3)}, TWO)
-    assert set(flushed) == {*tmp_path.iterdir(), tmp_path}
-    assert flushed[-1] == tmp_path
+    assert set(flushed) == {path.stat().st_ino for path in (*tmp_path.iterdir(), tmp_path)}
+    assert flushed[-1] == tmp_path.stat().st_ino
 
 
 def test_the_document_is_read_without_its_arrays(tmp_path: Path) -> None:

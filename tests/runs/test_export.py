@@ -21,6 +21,7 @@ import holdfast
 from holdfast.core.choice import Decision
 from holdfast.deep.networks import ConvFeatures
 from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
+from holdfast.files.named_errors import NamedFile
 from holdfast.runs import load_policy, onnx_graph, onnx_policies
 from holdfast.runs.actors import NetworkActor, TableActor
 from holdfast.runs.arguments import ACTIVATIONS
@@ -630,14 +631,14 @@ def test_without_the_packages_one_sentence_says_what_to_install(
 def test_a_file_that_cannot_be_written_leaves_nothing(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Path.write_bytes
+    write = NamedFile.write
 
-    def half(path: Path, data: bytes) -> int:
-        write(path, data[:100])
+    def half(file: NamedFile, data: bytes) -> int:
+        write(file, data[:100])
         raise OSError(28, "No space left on device")
 
     (tmp_path / "policy.onnx").write_text("the old one")
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(NamedFile, "write", half)
     with pytest.raises(ValueError, match=r"FILE must be one that can be written, .*: No space left on device"):
         export_onnx(runs / "table", tmp_path / "policy.onnx", check=1)
     assert [path.name for path in tmp_path.iterdir()] == ["policy.onnx"]

@@ -61,7 +61,7 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     if take(made_of, "k_max") != str(config.k_max):
         raise InputError(f"{folder.config_file} is damaged: k_max must be that of the checkpoint")
     saved = take_mapping(agent, "replay")
-    n_views = _n_views(saved)
+    n_views = _n_views(saved, size, config.k_max)
     replay = OptionReplayBuffer(
         size,
         space_from(policy, "observation_space"),
@@ -77,11 +77,14 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     return replay
 
 
-def _n_views(saved: Mapping[str, Any]) -> int | None:
+def _n_views(saved: Mapping[str, Any], size: int, k_max: int) -> int | None:
     """The views that the agent learned from, which may be fewer than K; None for one that is drawn uniformly."""
     if take(saved, "trees") is None:
         return None
-    return len(take_array(take_mapping(saved, "trees"), "leaves", np.float64, (None, None)))
+    leaves = take_array(take_mapping(saved, "trees"), "leaves", np.float64, (None, None), max(size, k_max))
+    if len(leaves) > k_max:
+        raise InputError(f"the saved state must have a tree for each of {k_max} persistences at most")
+    return len(leaves)
 
 
 def as_vectors(space: spaces.Space[Any], observations: Any) -> NDArray[np.float64]:

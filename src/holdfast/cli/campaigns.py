@@ -173,7 +173,7 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
     lines = [f"{told}, in {duration(standing.seconds)}", f"  in {folder}"]
     for failure in standing.failures[:_MOST_FAILURES]:
         lines += [f"  failed: {failure.job.title}", f"    {failure.problem}"]
-        if failure.log.exists():
+        if failure.log.is_file:
             lines.append(f"    {failure.log}")
     if len(standing.failures) > _MOST_FAILURES:
         lines.append(f"  and {len(standing.failures) - _MOST_FAILURES} more: manifest.json lists them")

@@ -114,12 +114,13 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train both, compare, draw, say what there is."""
     from holdfast.core.checks import check_integer
+    from holdfast.files import make_folders
 
     demo = _QUICK if arguments.quick else _FULL
     out = arguments.out or Path("demo", "quick" if arguments.quick else "")
     seed = check_integer("--seed", arguments.seed, 0)
     # Here and not in the two trainings, which would both complain.
-    out.mkdir(parents=True, exist_ok=True)
+    make_folders(out)
     sys.stdout.write(f"{demo.titles[0]} and, at the same time, {demo.titles[1]} on {demo.environment}:\n\n")
     for number in (0, 1):
         sys.stdout.write(_as_typed(demo.command(number, seed, out)) + "\n\n")

@@ -89,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.cli.code import allow_code
     from holdfast.cli.values import keyword_arguments
     from holdfast.core.checks import check_integer
+    from holdfast.files import make_folders
     from holdfast.runs.actors import acting_as
     from holdfast.runs.evaluation import evaluation_seeds
     from holdfast.runs.showing import open_policy
@@ -101,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_what_would_be_ignored(arguments)
     axes = _axes(shown, arguments.axes)
     if arguments.out is not None:
-        arguments.out.mkdir(parents=True, exist_ok=True)
+        make_folders(arguments.out)
     actor = acting_as(shown.actor, *acting_options(arguments))
     seeds = evaluation_seeds(seed, 0, episodes)
     if arguments.sweep_tolerance:

@@ -237,9 +237,9 @@ def _write(found: Exploration, out: Path) -> list[Path]:
 
 
 def _write_numbers(document: dict[str, Any], out: Path) -> Path:
-    from holdfast.files import replace_json
+    from holdfast.files import make_folders, replace_json
 
-    out.mkdir(parents=True, exist_ok=True)
+    make_folders(out)
     path = out / "explore.json"
     replace_json(path, document)
     return path

@@ -198,12 +198,12 @@ def _write(solution: _Solution, env: Any, out: Path) -> list[Path]:
 
     from holdfast import __version__
     from holdfast.draw import save_figure
-    from holdfast.files import replace_file
+    from holdfast.files import make_folders, replace_file
 
     figure = _figure(solution, env)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folders(out)
     picture, data = out / "values.png", out / "values.npz"
-    with replace_file(data) as temporary, temporary.open("wb") as file:
+    with replace_file(data) as file:
         np.savez_compressed(
             file,
             q=solution.q,

@@ -88,9 +88,23 @@ def take_list(state: Mapping[str, Any], name: str, kind: type | tuple[type, ...]
 
 
 def take_array(
-    state: Mapping[str, Any], name: str, dtype: DTypeLike, shape: tuple[int | None, ...]
+    state: Mapping[str, Any],
+    name: str,
+    dtype: DTypeLike,
+    shape: tuple[int | None, ...],
+    longest: int | None = None,
 ) -> NDArray[Any]:
-    """An array of exactly this type and shape, of finite numbers; None stands for any length."""
+    """An array of exactly this type and shape, of finite numbers; None stands for any length.
+
+    It may be a view of a file: none of its numbers is looked at before type and shape are right.
+
+    Args:
+        state: Where it is.
+        name: Of the array.
+        dtype: Its type.
+        shape: Its shape.
+        longest: What any length may be at most; None for no limit.
+    """
     value = take(state, name)
     expected = np.dtype(dtype)
     if not isinstance(value, np.ndarray) or value.dtype != expected:
@@ -103,6 +117,8 @@ def take_array(
         raise InputError(
             f"the saved state must have an array of shape {wanted_shape} as {name!r}, not {value.shape}"
         )
+    if longest is not None and max(value.shape, default=0) > max(longest, *(length or 0 for length in shape)):
+        raise InputError(f"the saved state must have an array of length {longest} at most as {name!r}")
     if value.dtype.kind == "f" and not np.isfinite(value).all():
         raise InputError(f"the saved state must have finite numbers as {name!r}")
     if value.dtype.kind == "b" and value.size and value.view(np.uint8).max() > 1:

@@ -434,4 +434,5 @@ def _restore_generators(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     except (ArithmeticError, TypeError, ValueError, RuntimeError):
         raise InputError("the saved state must have random generators as they were") from None
     if agent.device.type == "cuda":
-        th.cuda.set_rng_state(th.from_numpy(take_array(state, "cuda", np.uint8, (None,)).copy()), agent.device)
+        cuda = take_array(state, "cuda", np.uint8, tuple(th.cuda.get_rng_state(agent.device).shape))
+        th.cuda.set_rng_state(th.from_numpy(cuda.copy()), agent.device)

@@ -71,7 +71,7 @@ class KeptValues:
 
     def restore(self, state: Mapping[str, Any], most_rows: int) -> None:
         """Know what ``state`` knew, of ``most_rows`` rows at most."""
-        rows = take_array(state, "rows", np.int64, (None,))
+        rows = take_array(state, "rows", np.int64, (None,), most_rows)
         values = take_array(state, "values", np.float32, (len(rows), *self.values.shape[1:]))
         if np.any((rows < 0) | (rows >= most_rows)):
             raise InputError("the saved state must keep values of rows that its replay has")

@@ -129,8 +129,10 @@ class ArrayStore:
         """Go on from what ``state`` returned for ``n_rows`` rows, of which the rows in ``lent`` are lent."""
         shape, dtype = self.own.shape[1:], self.own.dtype
         own = take_array(state, "own", dtype, (n_rows, *shape))
-        behind = take_array(state, "lent", dtype, (None, *shape))
-        free = take_array(state, "free", np.int64, (None,))
+        # At most all rows of the ring lend one each, and room for them is made by doubling.
+        longest = 2 * len(self.own) + 128
+        behind = take_array(state, "lent", dtype, (None, *shape), longest)
+        free = take_array(state, "free", np.int64, (None,), longest)
         if not np.array_equal(np.sort(np.append(free, lent - len(self.own))), np.arange(len(behind))):
             raise InputError("the saved state must have each row behind its ring either lent or free")
         self.own[:n_rows] = own

@@ -83,7 +83,7 @@ class HoldStatistics:
         for name, dtype in self._WINDOWS:
             window: deque[Any] = getattr(self, name)
             window.clear()
-            window.extend(take_array(state, name, dtype, (None,)).tolist())
+            window.extend(take_array(state, name, dtype, (None,), window.maxlen).tolist())
 
     def _close(self, env: int, was_cut: bool) -> None:
         if self._open[env] > 0:

@@ -17,7 +17,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from holdfast.core.errors import InputError
-from holdfast.files import replace_file
+from holdfast.files import make_folders, replace_file
 
 __all__ = [
     "ALGORITHM_COLORS",
@@ -181,8 +181,8 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     kind = target.suffix[1:].lower()
     if kind not in _FORMATS:
         raise InputError(f"path must end in .png, .pdf or .svg to save a figure, not {str(target)!r}")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folders(target.parent)
     undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
-    with replace_file(target) as unfinished, look():
-        figure.savefig(unfinished, format=kind, metadata=undated)
+    with replace_file(target) as file, look():
+        figure.savefig(file, format=kind, metadata=undated)
     return target

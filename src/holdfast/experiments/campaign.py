@@ -14,7 +14,7 @@ from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, 
 from holdfast.experiments.sharing import take_shared_rows
 from holdfast.experiments.spec import Experiment, Job, differing_names
 from holdfast.experiments.store import Store, sentence_if_full
-from holdfast.files import folder_in_use
+from holdfast.files import Entry, folder_in_use
 from holdfast.runs.stopping import StopRequest
 
 __all__ = ["Failure", "Standing", "check_folder", "run_campaign"]
@@ -32,7 +32,7 @@ class Failure:
 
     job: Job
     problem: str
-    log: Path
+    log: Entry
 
 
 @dataclass
@@ -158,7 +158,7 @@ def run_campaign(
             done = store.done(jobs, manifest)
             standing = Standing(len(jobs), before=len(done), done=len(done))
             todo = [job for job in jobs if job.id not in done]
-            file = ManifestFile(folder, manifest)
+            file = ManifestFile(folder, manifest, store.check_lock)
             if todo:
                 _note_found(jobs, done, store, manifest)
                 file.write()
@@ -177,7 +177,7 @@ def run_campaign(
                     Task(
                         job,
                         experiment.reference,
-                        store.runs / job.id,
+                        store.place_of(job.id),
                         store.log_of(job.id),
                         manifest.campaign,
                         code,
@@ -208,8 +208,8 @@ def _session(standing: Standing, file: ManifestFile) -> Iterator[None]:
         standing.running.clear()
         standing.ended = time.monotonic()
         file.manifest.end_session()
-        # Where the disk is full, that has been said already.
-        with suppress(OSError):
+        # Where the disk is full or the folder is gone, that has been said already.
+        with suppress(OSError, InputError):
             file.write()
 
 
@@ -217,7 +217,9 @@ def _note_found(jobs: Sequence[Job], done: Collection[str], store: Store, manife
     """Note what rows are that a killed campaign had no time to note."""
     for job in jobs:
         if job.id in done and manifest.digest_of(job.id) is None:
-            manifest.note_found(job, store.path_of(job.id).read_bytes())
+            data = store.sound_bytes(job.id, manifest)
+            if data is not None:
+                manifest.note_found(job, data)
 
 
 def _note_event(

@@ -9,7 +9,7 @@ import platform
 import secrets
 import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer, take_list, take_mapping
 from holdfast.experiments.spec import Experiment, Job
-from holdfast.files import read_json, replace_json
+from holdfast.files import Entry, read_json, replace_json
 from holdfast.runs.config import versions
 
 __all__ = ["FORMAT", "MANIFEST", "Manifest", "ManifestFile", "digest", "new_manifest", "read_manifest"]
@@ -153,11 +153,13 @@ class ManifestFile:
     Args:
         folder: The campaign's.
         manifest: What is written.
+        check: Called before it is written; raises if it must not be.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._path = folder / MANIFEST
+    def __init__(self, folder: Path, manifest: Manifest, check: Callable[[], None] = lambda: None) -> None:
+        self._file = Entry(folder) / MANIFEST
         self.manifest = manifest
+        self._check = check
         self._not_before = 0.0
 
     def write(self, is_urgent: bool = True) -> None:
@@ -165,7 +167,8 @@ class ManifestFile:
         began = time.monotonic()
         if not is_urgent and began < self._not_before:
             return
-        replace_json(self._path, self.manifest.document())
+        self._check()
+        replace_json(self._file, self.manifest.document())
         now = time.monotonic()
         self._not_before = now + (now - began) / _SHARE
 
@@ -188,8 +191,8 @@ def read_manifest(folder: Path) -> Manifest | None:
     Raises:
         ValueError: It is damaged, or of a newer format.
     """
-    path = folder / MANIFEST
-    if not path.exists() and not path.is_symlink():
+    path = Entry(folder) / MANIFEST
+    if not path.is_there:
         return None
     document = read_json(path)
     try:

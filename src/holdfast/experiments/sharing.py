@@ -14,6 +14,7 @@ from pathlib import Path
 from holdfast.experiments.manifest import Manifest, read_manifest
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.store import Store
+from holdfast.files import Entry
 
 __all__ = ["take_shared_rows"]
 
@@ -49,10 +50,11 @@ def _neighbours(experiment: Experiment, folder: Path) -> list[tuple[Store, Manif
     """Campaigns of other figures of the same study beside a folder; what cannot be read is passed over."""
     found = []
     try:
-        folders = sorted(folder.absolute().parent.iterdir())
+        beside = Entry(folder.absolute().parent)
+        paths = [beside.path / name for name in beside.listed()]
     except OSError:
         return []
-    for path in folders:
+    for path in paths:
         try:
             manifest = read_manifest(path)
         except (OSError, ValueError):

@@ -20,9 +20,19 @@ from holdfast.core.errors import InputError, InputTypeError
 from holdfast.experiments.manifest import MANIFEST, Manifest, digest, read_manifest
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, setting_column
-from holdfast.files import flush, locked_folder, parse_numbers, plain_file, replace_file, rows_bytes
+from holdfast.files import (
+    Entry,
+    FolderLock,
+    locked_folder,
+    make_folders,
+    parse_numbers,
+    read_row_bytes,
+    replace_file,
+    rows_bytes,
+    tidy_files,
+)
 
-__all__ = ["Store", "read_campaign", "sentence_if_full", "table_bytes"]
+__all__ = ["Store", "place_entry", "read_campaign", "sentence_if_full", "table_bytes"]
 
 _FILE = re.compile(r"([0-9a-f]{12})\.csv")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -40,11 +50,13 @@ class Store:
         self.rows = self.folder / "rows"
         self.logs = self.folder / "logs"
         self.runs = self.folder / "runs"
+        self._entry = Entry(self.folder)
+        self._lock: FolderLock | None = None
 
     @property
     def is_campaign(self) -> bool:
         """Whether there is a campaign in it."""
-        return (self.folder / MANIFEST).exists()
+        return (self._entry / MANIFEST).is_there
 
     def create(self) -> None:
         """Make the folder, if it is not there; it must hold a campaign or nothing.
@@ -54,8 +66,8 @@ class Store:
         """
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError(f"the campaign's folder must be a folder, but {self.folder} is a file")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if not self.is_campaign and any(not found.name.startswith(".") for found in self.folder.iterdir()):
+        make_folders(self.folder)
+        if not self.is_campaign and any(not name.startswith(".") for name in self._entry.listed()):
             raise InputError(
                 f"the campaign's folder must be empty or hold a campaign, and {self.folder} holds something else"
             )
@@ -67,27 +79,57 @@ class Store:
         Raises:
             FolderInUseError: Another process is.
         """
-        with locked_folder(self.folder):
-            yield
+        with locked_folder(self._entry) as self._lock:
+            try:
+                yield
+            finally:
+                self._lock = None
+
+    def check_lock(self) -> None:
+        """See whether the folder that was locked is still there.
+
+        Raises:
+            ValueError: It was removed or replaced meanwhile.
+        """
+        if self._lock is not None:
+            self._lock.check()
 
     def begin(self) -> None:
-        """Make the folders within, and clear away what a killed process left; only for who holds the lock."""
+        """Make the folders within, and clear away what a killed process left; only for who holds the lock.
+
+        Raises:
+            ValueError: One of them is a link, or something else.
+        """
+        for folder in (self.rows, self.logs, self.runs):
+            within = self._entry / folder.name
+            if folder != self.runs or within.is_there:
+                within.make_folder()
         for folder in (self.rows, self.logs):
-            folder.mkdir(exist_ok=True)
-            for leftover in folder.glob(".*.part"):
-                leftover.unlink(missing_ok=True)
+            tidy_files(self._entry / folder.name)
+        tidy_files(self._entry)
 
     def path_of(self, job_id: str) -> Path:
         """The file of a job's rows."""
         return self.rows / f"{job_id}.csv"
 
-    def log_of(self, job_id: str) -> Path:
+    def _entry_of(self, job_id: str) -> Entry:
+        return self._entry / self.rows.name / f"{job_id}.csv"
+
+    def log_of(self, job_id: str) -> Entry:
         """The file of what a job said."""
-        return self.logs / f"{job_id}.log"
+        return self._entry / self.logs.name / f"{job_id}.log"
+
+    def place_of(self, job_id: str) -> Entry:
+        """The folder of a job's own, which need not be there."""
+        return self._entry / self.runs.name / job_id
 
     def stored(self) -> list[str]:
-        """Ids of the jobs with rows."""
-        names = sorted(path.name for path in self.rows.iterdir()) if self.rows.is_dir() else []
+        """Ids of the jobs with rows.
+
+        Raises:
+            ValueError: The rows are behind a link.
+        """
+        names = (self._entry / self.rows.name).listed()
         return [found[1] for found in map(_FILE.fullmatch, names) if found is not None]
 
     def done(self, jobs: Sequence[Job], manifest: Manifest) -> set[str]:
@@ -116,12 +158,11 @@ class Store:
 
     def write(self, job: Job, data: bytes) -> None:
         """Store the rows of a job: on the disk when this returns, and as a whole or not at all."""
-        path = self.path_of(job.id)
-        with replace_file(path) as unfinished, unfinished.open("wb") as file:
+        self.check_lock()
+        entry = self._entry_of(job.id)
+        with replace_file(entry) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        flush(self.rows)
+        entry.parent.flush()
 
     def read(self, job_id: str, manifest: Manifest) -> Table:
         """The rows of a job.
@@ -132,8 +173,8 @@ class Store:
         return parse_numbers(self._bytes(job_id, manifest), manifest.columns, self.path_of(job_id))
 
     def _bytes(self, job_id: str, manifest: Manifest) -> bytes:
-        path = plain_file(self.path_of(job_id))
-        data = path.read_bytes()
+        entry = self._entry_of(job_id)
+        data = read_row_bytes(entry)
         problem = None
         if not data.startswith((",".join(manifest.columns) + "\n").encode()):
             problem = f"it must have the columns {', '.join(manifest.columns)}"
@@ -143,9 +184,15 @@ class Store:
             problem = "it is not what was stored"
         if problem is not None:
             raise InputError(
-                f"{path} is damaged, {problem}: `holdfast reproduce` with --resume runs its job again"
+                f"{entry} is damaged, {problem}: `holdfast reproduce` with --resume runs its job again"
             )
         return data
+
+
+def place_entry(place: Path) -> Entry:
+    """The folder of a job's own, to which no link may lead from its campaign's: ``CAMPAIGN/runs/ID``."""
+    whole = place.absolute()
+    return Entry(whole.parent.parent, (whole.parent.name, whole.name))
 
 
 def table_bytes(rows: Mapping[str, Any], columns: Sequence[str], label: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
-from holdfast.files import replace_file
+from holdfast.files import make_folders, replace_file
 
 __all__ = ["Table", "matrix", "select", "setting_column", "table_length", "write_csv"]
 
@@ -90,11 +91,14 @@ def _text(value: Any) -> str:
 
 def write_csv(table: Table, path: Path) -> Path:
     """Write a table, as a whole or not at all; reading gives the same numbers, to the last bit."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replace_file(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+    make_folders(path.parent)
+    with replace_file(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
         writer.writerow(table)
         writer.writerows(zip(*(_cells(column) for column in table.values()), strict=True))
+        # The file is closed by who has opened it.
+        text.detach()
     return path
 
 

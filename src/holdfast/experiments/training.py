@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.files import read_numbers
+from holdfast.experiments.store import place_entry
+from holdfast.files import Entry, read_numbers
 from holdfast.runs.directory import RunFolder, RunInUseError
 from holdfast.runs.session import EVALUATION_COLUMNS, METRIC_COLUMNS
 from holdfast.runs.stopping import StopRequest, stop_on_signals
@@ -31,19 +32,19 @@ def train_job(options: Mapping[str, Any], place: Path) -> RunFolder:
 
     Args:
         options: As ``holdfast.runs.train`` takes them, with the seed.
-        place: The folder.
+        place: The folder; neither it nor the folder that it is in may be a link.
 
     Returns:
         The finished run.
     """
     with _stopping() as stop:
-        outcome = _train(options, place, stop)
+        outcome = _train(options, place_entry(place), stop)
         if outcome.status == "stopped":
             raise SystemExit(stop.exit_code)
-    return RunFolder(place)
+    return RunFolder(place_entry(place))
 
 
-def _train(options: Mapping[str, Any], place: Path, stop: StopRequest) -> Outcome:
+def _train(options: Mapping[str, Any], place: Entry, stop: StopRequest) -> Outcome:
     patience = time.monotonic() + _PATIENCE
     while True:
         try:

@@ -54,7 +54,8 @@ def _end_with_the_asker() -> None:
     while os.read(0, 1024):
         pass
     try:
-        os.killpg(os.getpid(), signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            os.killpg(os.getpid(), signal.SIGKILL)
     finally:
         os._exit(1)
 

@@ -1,37 +1,56 @@
 """Files that a reader sees as the old ones or the new ones, never half of them, and that execute nothing."""
 
 from holdfast.files.arrays import read_arrays, write_arrays
-from holdfast.files.documents import parse_json, plain_file, read_json, replace_json
+from holdfast.files.documents import parse_json, read_json, replace_json
+from holdfast.files.entries import Entry, as_entry, make_folders, remove_tree, walk_folders
 from holdfast.files.flushing import flush
 from holdfast.files.folders import find_folder, replace_folder, tidy_folder
-from holdfast.files.locking import LOCK, FolderInUseError, folder_in_use, locked_folder
-from holdfast.files.replacing import replace_file
-from holdfast.files.rows import Rows, parse_numbers, read_last_rows, read_numbers, read_rows, rows_bytes
+from holdfast.files.locking import LOCK, FolderInUseError, FolderLock, folder_in_use, locked_folder, remove_lock
+from holdfast.files.named_errors import sync
+from holdfast.files.replacing import replace_file, tidy_files
+from holdfast.files.rows import (
+    Rows,
+    parse_numbers,
+    read_last_rows,
+    read_numbers,
+    read_row_bytes,
+    read_rows,
+    rows_bytes,
+)
 from holdfast.files.states import read_document, read_state, write_state
 
 __all__ = [
     "LOCK",
+    "Entry",
     "FolderInUseError",
+    "FolderLock",
     "Rows",
+    "as_entry",
     "find_folder",
     "flush",
     "folder_in_use",
     "locked_folder",
+    "make_folders",
     "parse_json",
     "parse_numbers",
-    "plain_file",
     "read_arrays",
     "read_document",
     "read_json",
     "read_last_rows",
     "read_numbers",
+    "read_row_bytes",
     "read_rows",
     "read_state",
+    "remove_lock",
+    "remove_tree",
     "replace_file",
     "replace_folder",
     "replace_json",
     "rows_bytes",
+    "sync",
+    "tidy_files",
     "tidy_folder",
+    "walk_folders",
     "write_arrays",
     "write_state",
 ]

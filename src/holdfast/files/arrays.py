@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import mmap
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError, InputTypeError
-from holdfast.files.documents import parse_json, plain_file
+from holdfast.files.documents import parse_json
+from holdfast.files.entries import Entry, as_entry
+from holdfast.files.hollow import is_hollow
+from holdfast.files.named_errors import sync
 
 __all__ = ["read_arrays", "write_arrays"]
 
@@ -47,8 +51,8 @@ _LARGEST_HEADER = 100_000_000
 _MOST_DIMENSIONS = 32
 
 
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write ``arrays`` to ``path``, which is overwritten.
+def write_arrays(path: Path | Entry, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write ``arrays`` to ``path``, which is replaced, onto the disk.
 
     Raises:
         TypeError: An array is of a type that the format does not have.
@@ -72,25 +76,33 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         place += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _PREFIX)
-    with path.open("wb") as file:
+    with as_entry(path).create() as file:
         file.write(len(text).to_bytes(_PREFIX, "little"))
         file.write(text)
         for _, array in ordered:
             if array.size:
                 whole = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
                 file.write(whole.reshape(-1).view(np.uint8).data)
+        sync(file)
 
 
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path | Entry, largest: int | None = None) -> dict[str, NDArray[Any]]:
     """The arrays in ``path``, read-only views of the file.
+
+    Args:
+        path: The file.
+        largest: Bytes that it may have, and then they must be there, too: a file that is mostly holes takes no
+            room on the disk, and all the memory when it is read. None for any number.
 
     Raises:
         ValueError: It is not such a file, or is damaged; nothing of it was used.
     """
-    size = plain_file(path).stat().st_size
-    if size < _PREFIX:
-        raise InputError(f"{path} is damaged: it ends before its header")
-    with path.open("rb") as file:
+    with as_entry(path).open_to_read(largest, "its arrays") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < _PREFIX:
+            raise InputError(f"{path} is damaged: it ends before its header")
+        if largest is not None and is_hollow(file.fileno()):
+            raise InputError(f"{path} is damaged: it is nearly empty, and says that it has {size >> 20} MB")
         length = int.from_bytes(file.read(_PREFIX), "little")
         if length > min(_LARGEST_HEADER, size - _PREFIX):
             raise InputError(f"{path} is damaged or not a safetensors file")
@@ -103,7 +115,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     return _views(found, begin, header, path)
 
 
-def _views(found: mmap.mmap, begin: int, header: Mapping[str, Any], path: Path) -> dict[str, NDArray[Any]]:
+def _views(found: mmap.mmap, begin: int, header: Mapping[str, Any], path: Path | Entry) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     places = []
     for name, entry in header.items():
@@ -132,7 +144,7 @@ def _views(found: mmap.mmap, begin: int, header: Mapping[str, Any], path: Path) 
     return arrays
 
 
-def _entry(entry: Any, name: str, path: Path) -> tuple[str, list[int], list[int]]:
+def _entry(entry: Any, name: str, path: Path | Entry) -> tuple[str, list[int], list[int]]:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise InputError(f"{path} is damaged: {name!r} must have a type, a shape and a place")
     code = _TYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None

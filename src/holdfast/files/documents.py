@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any, NoReturn
 
 from holdfast.core.errors import InputError
-from holdfast.files.flushing import flush
+from holdfast.files.entries import Entry, as_entry
 from holdfast.files.replacing import replace_file
 
-__all__ = ["parse_json", "plain_file", "read_json", "replace_json", "to_json"]
+__all__ = ["parse_json", "read_json", "replace_json", "to_json"]
 
 _LARGEST = 64 * 2**20
 _DEEPEST = 64
 
 
-def plain_file(path: Path) -> Path:
-    """``path``, if it is a file: links could lead anywhere, and pipes never end.
-
-    Raises:
-        ValueError: It is missing, or something else.
-    """
-    if path.is_symlink() or not path.is_file():
-        raise InputError(f"{path} is missing or not a plain file")
-    return path
-
-
-def read_json(path: Path) -> Any:
+def read_json(path: Path | Entry) -> Any:
     """The document in ``path``.
 
     Raises:
         ValueError: It is missing, damaged, too large or nested too deeply.
     """
-    if plain_file(path).stat().st_size > _LARGEST:
-        raise InputError(f"{path} is too large: a document may have {_LARGEST >> 20} MB")
-    return parse_json(path.read_bytes(), path)
+    return parse_json(as_entry(path).read(_LARGEST, "a document"), path)
 
 
-def parse_json(text: bytes, path: Path) -> Any:
+def parse_json(text: bytes, path: Path | Entry) -> Any:
     """The document that ``text`` from ``path`` is: strict JSON, every name once."""
     try:
         document = json.loads(
@@ -53,17 +39,15 @@ def parse_json(text: bytes, path: Path) -> Any:
     return document
 
 
-def replace_json(path: Path, document: Any, indent: int | None = 2) -> None:
+def replace_json(path: Path | Entry, document: Any, indent: int | None = 2) -> None:
     """Write a document, as a whole or not at all, and onto the disk."""
     text = to_json(document, path, indent)
-    with replace_file(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    flush(path.parent)
+    with replace_file(path) as file:
+        file.write(text.encode())
+    as_entry(path).parent.flush()
 
 
-def to_json(document: Any, path: Path, indent: int | None = None) -> str:
+def to_json(document: Any, path: Path | Entry, indent: int | None = None) -> str:
     """The text of a document that is to be written to ``path``, and that ``read_json`` will read.
 
     Raises:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from holdfast.files.entries import Entry
 
 __all__ = ["flush"]
 
 
-def flush(path: Path) -> None:
+def flush(path: Path | Entry) -> None:
     """Wait until a file, or the list of what is in a folder, is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    (path if isinstance(path, Entry) else Entry(path)).flush()

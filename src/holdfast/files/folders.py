@@ -7,72 +7,66 @@ then takes the one that was moved aside, which is complete.
 
 from __future__ import annotations
 
-import glob
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from holdfast.files.flushing import flush
+from holdfast.files.entries import Entry, as_entry
 
 __all__ = ["find_folder", "replace_folder", "tidy_folder"]
 
+PathOrEntry = TypeVar("PathOrEntry", Path, Entry)
+
 
 @contextmanager
-def replace_folder(path: Path) -> Iterator[Path]:
+def replace_folder(path: PathOrEntry) -> Iterator[PathOrEntry]:
     """Give an empty folder beside ``path`` to write to; it takes the place of ``path`` when all went well.
 
     One process at a time may do this. If an exception leaves the block, what was there stays as it was.
     """
-    unfinished = path.with_name(f".{path.name}.new-{secrets.token_hex(4)}")
-    unfinished.mkdir()
+    entry = as_entry(path)
+    name = entry.path.name
+    unfinished = entry.parent / f".{name}.new-{secrets.token_hex(4)}"
+    unfinished.make_folder(may_be_there=False)
     try:
-        yield unfinished
-        old = _aside(path)
-        if _is_folder(path):
-            _remove(old)
-            path.rename(old)
+        yield unfinished if isinstance(path, Entry) else unfinished.path
+        old = _aside(entry)
+        if entry.is_folder:
+            old.remove_all()
+            entry.rename(old.path.name)
         else:
-            _remove(path)
-        unfinished.rename(path)
+            entry.remove_all()
+        unfinished.rename(name)
     except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.remove_all()
         raise
-    flush(path.parent)
-    _remove(old)
+    entry.parent.flush()
+    old.remove_all()
 
 
-def find_folder(path: Path) -> Path | None:
+def find_folder(path: PathOrEntry) -> PathOrEntry | None:
     """The last complete folder that was written as ``path``, if any."""
-    for folder in (path, _aside(path)):
-        if _is_folder(folder):
-            return folder
+    entry = as_entry(path)
+    for folder in (entry, _aside(entry)):
+        if folder.is_folder:
+            return folder if isinstance(path, Entry) else folder.path
     return None
 
 
-def tidy_folder(path: Path) -> None:
+def tidy_folder(path: Path | Entry) -> None:
     """Clear away what a killed process left of a replacement; only for who may replace it."""
-    old = _aside(path)
-    if find_folder(path) == old:
-        _remove(path)
-        old.rename(path)
-    _remove(old)
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.new-*"):
-        _remove(leftover)
+    entry = as_entry(path)
+    name, old = entry.path.name, _aside(entry)
+    if find_folder(entry) == old:
+        entry.remove_all()
+        old.rename(name)
+    old.remove_all()
+    for leftover in entry.parent.listed():
+        if leftover.startswith(f".{name}.new-"):
+            (entry.parent / leftover).remove_all()
 
 
-def _aside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _remove(path: Path) -> None:
-    """Remove a folder, or what is there instead of one; of a link, never what it leads to."""
-    if path.is_symlink() or path.is_file():
-        path.unlink(missing_ok=True)
-    else:
-        shutil.rmtree(path, ignore_errors=True)
+def _aside(entry: Entry) -> Entry:
+    return entry.parent / f".{entry.path.name}.old"

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["replace_file"]
+from holdfast.files.entries import Entry, as_entry
+from holdfast.files.named_errors import sync
+
+__all__ = ["replace_file", "tidy_files"]
+
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]+\.part")
 
 
 @contextmanager
-def replace_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` to write to; what was written takes its place when all went well.
+def replace_file(path: Path | Entry) -> Iterator[BinaryIO]:
+    """Give a file to write to; what was written takes the place of ``path`` when all went well and is on the disk.
 
-    If an exception leaves the block, the old file stays as it was and the temporary one is removed.
+    If an exception leaves the block, the old file stays as it was and the new one is removed.
     """
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    entry = as_entry(path)
+    name = entry.path.name
+    unfinished = entry.parent / f".{name}.{secrets.token_hex(4)}.part"
     try:
-        yield unfinished
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        with unfinished.create() as file:
+            yield file
+            sync(file)
+        unfinished.rename(name)
+    except BaseException:
+        # Where the folder is gone, the file is.
+        with suppress(OSError):
+            unfinished.remove()
+        raise
+
+
+def tidy_files(folder: Entry) -> None:
+    """Clear away what a killed process left of replacements; only for who may make them."""
+    for name in folder.listed():
+        if _UNFINISHED.fullmatch(name) and (folder / name).is_file:
+            (folder / name).remove()

@@ -17,14 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
-from holdfast.files.documents import plain_file
+from holdfast.files.entries import Entry, as_entry
+from holdfast.files.named_errors import sync
 
-__all__ = ["Rows", "parse_numbers", "read_last_rows", "read_numbers", "read_rows", "rows_bytes"]
+__all__ = ["Rows", "parse_numbers", "read_last_rows", "read_numbers", "read_row_bytes", "read_rows", "rows_bytes"]
 
 Number = int | float | None
 
 _LARGEST = 2**30
 _LONGEST_LINE = 1024
+_LONGEST_ANYWHERE = 2**20
+"""Bytes after which a line must have ended: a file of zeros has none."""
 
 
 class Rows:
@@ -39,8 +42,9 @@ class Rows:
         ValueError: The file is not one with these columns and at least this length.
     """
 
-    def __init__(self, path: Path, columns: Sequence[str], length: int | None = None) -> None:
-        self.path = path
+    def __init__(self, path: Path | Entry, columns: Sequence[str], length: int | None = None) -> None:
+        self._entry = as_entry(path)
+        self.path = self._entry.path
         self.columns = tuple(columns)
         self._length = length
         self._file: IO[bytes] | None = None
@@ -49,9 +53,9 @@ class Rows:
 
     def _check(self, length: int) -> None:
         header = self._header
-        if plain_file(self.path).stat().st_size < length or length < len(header):
-            raise InputError(f"{self.path} is shorter than it was at the last checkpoint")
-        with self.path.open("rb") as file:
+        with self._entry.open_to_read() as file:
+            if not len(header) <= length <= os.fstat(file.fileno()).st_size:
+                raise InputError(f"{self.path} is shorter than it was at the last checkpoint")
             begins_right = file.read(len(header)) == header
             file.seek(length - 1)
             ends_right = file.read(1) == b"\n"
@@ -65,14 +69,11 @@ class Rows:
     def begin(self) -> None:
         """Cut the file back to the length that is to be kept, or begin a new one."""
         if self._length is None:
-            # A file of its own, whatever a link of that name may lead to.
-            self.path.unlink(missing_ok=True)
-            self._file = self.path.open("xb")
+            self._file = self._entry.create()
             self._file.write(self._header)
             self._file.flush()
         else:
-            os.truncate(self.path, self._length)
-            self._file = self.path.open("ab")
+            self._file = self._entry.open_to_append(self._length)
 
     @property
     def _open_file(self) -> IO[bytes]:
@@ -88,8 +89,7 @@ class Rows:
 
     def flush(self) -> int:
         """Wait until all rows are on the disk; the file's length then."""
-        self._open_file.flush()
-        os.fsync(self._open_file.fileno())
+        sync(self._open_file)
         return self._open_file.tell()
 
     def show(self) -> None:
@@ -103,7 +103,7 @@ class Rows:
 
 
 def read_rows(
-    path: Path, columns: Sequence[str] | None = None, length: int | None = None
+    path: Path | Entry, columns: Sequence[str] | None = None, length: int | None = None
 ) -> dict[str, list[float]]:
     """The columns of a file of ``Rows``, an empty cell as NaN; a torn last line is left out.
 
@@ -115,24 +115,37 @@ def read_rows(
     Raises:
         ValueError: It is not such a file.
     """
-    return _columns(_all_bytes(path, length), path, columns)
+    return _columns(read_row_bytes(path, length), path, columns)
 
 
-def _all_bytes(path: Path, length: int | None = None) -> bytes:
-    with plain_file(path).open("rb") as file:
-        data = file.read(_LARGEST + 1 if length is None else length)
-    if len(data) > _LARGEST:
-        raise InputError(f"{path} is too large: rows may have {_LARGEST >> 20} MB")
-    return data
+def read_row_bytes(path: Path | Entry, length: int | None = None) -> bytes:
+    """What is in a file of ``Rows``; one that says that it is large and has no lines is not read to its end.
+
+    Args:
+        path: The file.
+        length: Bytes to read; None for all.
+
+    Raises:
+        ValueError: It is missing, too large, or something else.
+    """
+    left = _LARGEST if length is None else min(length, _LARGEST)
+    parts = []
+    with as_entry(path).open_to_read(_LARGEST, "rows") as file:
+        while part := file.read(min(_LONGEST_ANYWHERE, left)):
+            if len(part) == _LONGEST_ANYWHERE and b"\n" not in part:
+                raise InputError(f"{path} is damaged: it has a line of more than {_LONGEST_ANYWHERE >> 20} MB")
+            parts.append(part)
+            left -= len(part)
+    return b"".join(parts)
 
 
-def read_last_rows(path: Path, columns: Sequence[str], n: int) -> dict[str, list[float]]:
+def read_last_rows(path: Path | Entry, columns: Sequence[str], n: int) -> dict[str, list[float]]:
     """The last ``n`` rows of a file of ``Rows``, without reading all the others.
 
     Raises:
         ValueError: It is not such a file.
     """
-    with plain_file(path).open("rb") as file:
+    with as_entry(path).open_to_read() as file:
         header = file.readline(_LONGEST_LINE)
         begin = max(len(header), os.fstat(file.fileno()).st_size - n * _LONGEST_LINE)
         file.seek(begin)
@@ -143,16 +156,16 @@ def read_last_rows(path: Path, columns: Sequence[str], n: int) -> dict[str, list
     return {name: values[-n:] for name, values in found.items()}
 
 
-def read_numbers(path: Path, columns: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+def read_numbers(path: Path | Entry, columns: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     """The columns of a file of ``Rows`` with exactly these columns, as arrays; quicker where there are many rows.
 
     Raises:
         ValueError: It is not such a file.
     """
-    return parse_numbers(_all_bytes(path), columns, path)
+    return parse_numbers(read_row_bytes(path), columns, path)
 
 
-def parse_numbers(data: bytes, columns: Sequence[str], path: Path) -> dict[str, NDArray[np.float64]]:
+def parse_numbers(data: bytes, columns: Sequence[str], path: Path | Entry) -> dict[str, NDArray[np.float64]]:
     """The same of what was read from ``path`` already.
 
     Raises:
@@ -180,7 +193,7 @@ def rows_bytes(columns: Mapping[str, Sequence[Number]]) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _columns(data: bytes, path: Path, columns: Sequence[str] | None) -> dict[str, list[float]]:
+def _columns(data: bytes, path: Path | Entry, columns: Sequence[str] | None) -> dict[str, list[float]]:
     text = data.decode("utf-8", errors="replace")
     lines = text[: text.rfind("\n") + 1].splitlines()
     if not lines:

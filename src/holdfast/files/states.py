@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.files.arrays import read_arrays, write_arrays
 from holdfast.files.documents import read_json, to_json
-from holdfast.files.flushing import flush
+from holdfast.files.entries import Entry, as_entry
+from holdfast.files.named_errors import sync
 
 __all__ = ["read_document", "read_state", "write_state"]
 
@@ -32,7 +33,7 @@ The part of one file may be within that of another; ``()`` is everything.
 """
 
 
-def write_state(folder: Path, state: Mapping[str, Any], places: Places, name: str = DOCUMENT) -> None:
+def write_state(folder: Path | Entry, state: Mapping[str, Any], places: Places, name: str = DOCUMENT) -> None:
     """Write ``state`` into ``folder``, onto the disk.
 
     Args:
@@ -78,24 +79,34 @@ def write_state(folder: Path, state: Mapping[str, Any], places: Places, name: st
         )
 
     document = packed(state, ())
+    place = as_entry(folder)
     for file, contents in arrays.items():
-        write_arrays(folder / file, contents)
-        flush(folder / file)
+        write_arrays(place / file, contents)
         # The function above refers to itself and to this: without that, gigabytes would wait to be collected.
         contents.clear()
-    (folder / name).write_text(to_json(document, folder / name), encoding="utf-8")
-    flush(folder / name)
-    flush(folder)
+    with (place / name).create() as written:
+        written.write(to_json(document, place / name).encode())
+        sync(written)
+    place.flush()
 
 
-def read_state(folder: Path, places: Places, name: str = DOCUMENT) -> dict[str, Any]:
+def read_state(
+    folder: Path | Entry, places: Places, name: str = DOCUMENT, largest: int | None = None
+) -> dict[str, Any]:
     """What ``write_state`` wrote; its arrays are views of the files.
+
+    Args:
+        folder: Where it is.
+        places: Which arrays are in which file.
+        name: Of the document.
+        largest: Bytes that a file of arrays may have; see ``read_arrays``.
 
     Raises:
         ValueError: A file is missing, damaged or not of this kind.
     """
-    arrays = {file: read_arrays(folder / file) for file in places}
-    path = folder / name
+    within = as_entry(folder)
+    arrays = {file: read_arrays(within / file, largest) for file in places}
+    path = within / name
     used: set[tuple[str, str]] = set()
 
     def unpacked(value: Any, place: tuple[str, ...]) -> Any:
@@ -125,15 +136,16 @@ def read_state(folder: Path, places: Places, name: str = DOCUMENT) -> dict[str, 
     return state
 
 
-def read_document(folder: Path) -> dict[str, Any]:
+def read_document(folder: Path | Entry) -> dict[str, Any]:
     """The document alone, without its arrays.
 
     Raises:
         ValueError: It is missing or damaged.
     """
-    document = read_json(folder / DOCUMENT)
+    path = as_entry(folder) / DOCUMENT
+    document = read_json(path)
     if not isinstance(document, dict):
-        raise InputError(f"{folder / DOCUMENT} is damaged: it must hold a mapping")
+        raise InputError(f"{path} is damaged: it must hold a mapping")
     return document
 
 

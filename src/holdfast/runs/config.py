@@ -19,7 +19,7 @@ from holdfast import __version__
 from holdfast.core.checks import check_integer, check_real
 from holdfast.core.errors import InputError
 from holdfast.core.saved import json_copy
-from holdfast.files import plain_file, read_json
+from holdfast.files import Entry, as_entry, parse_json
 from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
 from holdfast.runs.arguments import check_train_freq
 
@@ -137,22 +137,22 @@ class RunConfig:
         return None
 
 
-def read_options(path: Path) -> dict[str, Any]:
+def read_options(file: Path | Entry) -> dict[str, Any]:
     """The options in a .toml or .json file, such as the config.json of a run.
 
     Raises:
         ValueError: It is missing, damaged, of a newer format, or names something that is no option.
     """
+    path = as_entry(file).path
     kind = path.suffix.lower()
     if kind not in (".toml", ".json"):
         raise InputError(f"--config must name a .toml or .json file, not {str(path)!r}")
-    if plain_file(path).stat().st_size > _LARGEST_OPTIONS:
-        raise InputError(f"{path} is too large for a file of options")
+    text = as_entry(file).read(_LARGEST_OPTIONS, "a file of options")
     if kind == ".json":
-        document = read_json(path)
+        document = parse_json(text, path)
     else:
         try:
-            document = json_copy(tomllib.loads(path.read_bytes().decode("utf-8")))
+            document = json_copy(tomllib.loads(text.decode("utf-8")))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is damaged: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(document, dict):

@@ -13,21 +13,27 @@ from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer, take_mapping
 from holdfast.files import (
     LOCK,
+    Entry,
     FolderInUseError,
+    FolderLock,
     find_folder,
-    flush,
     folder_in_use,
     locked_folder,
+    make_folders,
     read_document,
     read_last_rows,
     read_state,
+    remove_lock,
     replace_folder,
     replace_json,
+    tidy_files,
     tidy_folder,
+    walk_folders,
     write_state,
 )
 from holdfast.runs.config import RunConfig, read_options, stored_config
 from holdfast.runs.policy_files import FOLDER as POLICY
+from holdfast.runs.policy_files import write_policy
 
 __all__ = ["FORMAT", "RunFolder", "RunInUseError", "RunStatus", "find_runs"]
 
@@ -71,22 +77,25 @@ class RunFolder:
     """The files of one run.
 
     Args:
-        path: The folder; it need not exist yet.
+        path: The folder; it need not exist yet. As an entry it is one within another folder, and none on the way
+            there may be a link; a path may be one.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self.metrics = self.path / "metrics.csv"
-        self.evaluations = self.path / "evaluations.csv"
-        self.holds = self.path / "holds.csv"
-        self.timing = self.path / "timing.csv"
-        self.config_file = self.path / _CONFIG
-        self._checkpoint = self.path / _CHECKPOINT
+    def __init__(self, path: str | os.PathLike[str] | Entry) -> None:
+        self.entry = path if isinstance(path, Entry) else Entry(Path(path))
+        self.path = self.entry.path
+        self.metrics = self.entry / "metrics.csv"
+        self.evaluations = self.entry / "evaluations.csv"
+        self.holds = self.entry / "holds.csv"
+        self.timing = self.entry / "timing.csv"
+        self.config_file = self.entry / _CONFIG
+        self._checkpoint = self.entry / _CHECKPOINT
+        self._lock: FolderLock | None = None
 
     @property
     def is_run(self) -> bool:
         """Whether there is a run in it."""
-        return self.config_file.exists()
+        return self.config_file.is_there
 
     def create(self) -> list[Path]:
         """Make the folder, if it is not there; it must hold a run or nothing.
@@ -100,11 +109,14 @@ class RunFolder:
         """
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"the run's folder must be a folder, but {self.path} is a file")
+        root = self.entry.root
         made = [path for path in (self.path, *self.path.parents) if not path.exists()]
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folders(root)
+        for depth in range(1, len(self.entry.names) + 1):
+            Entry(root, self.entry.names[:depth]).make_folder()
         for path in made:
-            flush(path.parent)
-        if not self.is_run and any(not found.name.startswith(".") for found in self.path.iterdir()):
+            Entry(path.parent).flush()
+        if not self.is_run and any(not name.startswith(".") for name in self.entry.listed()):
             raise InputError(f"the run's folder must be empty or hold a run, and {self.path} holds something else")
         return made
 
@@ -112,11 +124,11 @@ class RunFolder:
         """Remove the folders that ``create`` has made, as far as they are empty: no run has begun."""
         with suppress(OSError):
             for path in made:
-                path.rmdir()
+                Entry(path.parent, (path.name,)).remove_empty()
 
     def remove_lock(self) -> None:
         """Remove the lock's file; only for who holds it."""
-        (self.path / LOCK).unlink(missing_ok=True)
+        remove_lock(self.entry)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -125,8 +137,20 @@ class RunFolder:
         Raises:
             RunInUseError: Another process is.
         """
-        with locked_folder(self.path):
-            yield
+        with locked_folder(self.entry) as self._lock:
+            try:
+                yield
+            finally:
+                self._lock = None
+
+    def check_lock(self) -> None:
+        """See whether the folder that was locked is still there.
+
+        Raises:
+            ValueError: It was removed or replaced meanwhile.
+        """
+        if self._lock is not None:
+            self._lock.check()
 
     def write_config(self, config: RunConfig) -> None:
         """Write down what the run is."""
@@ -138,19 +162,24 @@ class RunFolder:
         Raises:
             ValueError: The file is damaged.
         """
-        return stored_config(read_options(self.config_file), self.config_file)
+        return stored_config(read_options(self.config_file), self.config_file.path)
 
     def tidy(self) -> None:
         """Clear away what a killed process left behind; only for who holds the lock."""
         tidy_folder(self._checkpoint)
-        tidy_folder(self.path / POLICY)
-        for leftover in self.path.glob(".*.part"):
-            leftover.unlink(missing_ok=True)
+        tidy_folder(self.entry / POLICY)
+        tidy_files(self.entry)
 
     def write_checkpoint(self, algorithm: str, state: Mapping[str, Any]) -> None:
         """Replace the checkpoint; the old one stays until the new one is complete."""
+        self.check_lock()
         with replace_folder(self._checkpoint) as unfinished:
             write_state(unfinished, {"format": FORMAT, "algo": algorithm, **state}, _PLACES)
+
+    def write_policy(self, state: Mapping[str, Any]) -> None:
+        """Replace the run's policy; see ``holdfast.runs.policy_files``."""
+        self.check_lock()
+        write_policy(self.entry, state)
 
     def read_checkpoint(self, algorithm: str) -> dict[str, Any] | None:
         """The last complete checkpoint, or None before the first.
@@ -160,7 +189,7 @@ class RunFolder:
         """
         folder = find_folder(self._checkpoint)
         if folder is None:
-            if self._checkpoint.exists() or self._checkpoint.is_symlink():
+            if self._checkpoint.is_there:
                 raise InputError(f"{self._checkpoint} is damaged: it must be a folder")
             return None
         state = _checked(read_state(folder, _PLACES), folder)
@@ -175,7 +204,7 @@ class RunFolder:
         config = None
         try:
             config = self.read_config()
-            in_use = folder_in_use(self.path)
+            in_use = folder_in_use(self.entry)
             steps, episodes, last_return = self._progress()
             finished = False
             folder = find_folder(self._checkpoint)
@@ -191,7 +220,7 @@ class RunFolder:
         return RunStatus(self.path, status, config, steps, episodes, last_return)
 
     def _progress(self) -> tuple[int, int, float | None]:
-        if not self.metrics.exists():
+        if not self.metrics.is_there:
             return 0, 0, None
         rows = read_last_rows(self.metrics, ("episode", "step", "return"), _RECENT)
         if not rows["episode"]:
@@ -200,7 +229,7 @@ class RunFolder:
         return int(rows["step"][-1]), int(rows["episode"][-1]), sum(recent) / len(recent)
 
 
-def _checked(state: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _checked(state: dict[str, Any], folder: Entry) -> dict[str, Any]:
     found = take_integer(state, "format")
     if found != FORMAT:
         raise InputError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")
@@ -217,9 +246,9 @@ def find_runs(folder: str | os.PathLike[str]) -> list[RunStatus]:
     if not top.is_dir():
         raise InputError(f"DIR must be a folder with runs, and there is no folder {str(top)!r}")
     found = []
-    for place, inner, files in os.walk(top):
+    for place, inner, files in walk_folders(top):
         if _CONFIG in files and ({"metrics.csv", LOCK} & set(files) or _CHECKPOINT in inner):
-            found.append(Path(place))
+            found.append(place)
             inner.clear()
         inner[:] = [name for name in inner if not name.startswith(".")]
     return [RunFolder(path).status() for path in sorted(found)]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
+import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from holdfast.files import Entry
 
 __all__ = ["Events"]
 
@@ -21,16 +25,24 @@ class Events:
         first_step: What earlier files have from this step on did not happen: TensorBoard is told to forget it.
     """
 
-    def __init__(self, folder: Path, first_step: int) -> None:
+    def __init__(self, folder: Path | Entry, first_step: int) -> None:
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         from tensorboard.compat.proto.summary_pb2 import Summary
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
         self._event, self._summary = Event, Summary
-        self._writer: Any = EventFileWriter(str(folder), flush_secs=_FLUSH_SECONDS)
+        # TensorBoard knows its files by how their names begin, and reads them in the order of these.
+        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+        about = f"{seconds:010d}.{nanoseconds:09d}.{socket.gethostname()}.{os.getpid()}"
+        within = folder if isinstance(folder, Entry) else Entry(folder)
+        self._file = (within / f"events.out.tfevents.{about}").create()
+        self._records = RecordWriter(self._file)
+        self._add(Event(wall_time=time.time(), file_version="brain.Event:2"))
         if first_step > 0:
             start = SessionLog(status=SessionLog.START)
-            self._writer.add_event(Event(wall_time=time.time(), step=first_step, session_log=start))
+            self._add(Event(wall_time=time.time(), step=first_step, session_log=start))
+        self._file.flush()
+        self._flushed_at = time.monotonic()
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Add one value to each of several curves."""
@@ -39,8 +51,14 @@ class Events:
             for name, value in values.items()
             if math.isfinite(value)
         ]
-        self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=self._summary(value=found)))
+        self._add(self._event(wall_time=time.time(), step=step, summary=self._summary(value=found)))
+        if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
+            self._file.flush()
+            self._flushed_at = time.monotonic()
+
+    def _add(self, event: Any) -> None:
+        self._records.write(event.SerializeToString())
 
     def close(self) -> None:
         """Write what is left."""
-        self._writer.close()
+        self._file.close()

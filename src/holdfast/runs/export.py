@@ -83,8 +83,8 @@ def export_onnx(
     data = _serialized(graph, metadata)
     found = check_export(data, actor, space, check, seed, told)
     try:
-        with replace_file(path) as unfinished:
-            unfinished.write_bytes(data)
+        with replace_file(path) as written:
+            written.write(data)
     except OSError as error:
         raise InputError(
             f"FILE must be one that can be written, and {str(path)!r} is not: {error.strerror}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_array, take_integer, take_mapping
-from holdfast.files import find_folder, read_state, replace_folder, write_state
+from holdfast.files import Entry, find_folder, read_state, replace_folder, write_state
 from holdfast.runs.actors import NetworkActor, TableActor
 from holdfast.runs.algorithms import find_algorithm
 from holdfast.runs.arguments import ACTIVATIONS
@@ -36,6 +36,8 @@ FORMAT = 1
 
 _DOCUMENT = "policy.json"
 _PLACES = {"policy.safetensors": ()}
+_LARGEST = 2**30
+"""Bytes that the arrays of a policy may have."""
 
 _NETWORK_ARGUMENTS = (
     "valued",
@@ -49,9 +51,9 @@ _NETWORK_ARGUMENTS = (
 _ACTING = ("decision_tolerance", "interrupt_margin")
 
 
-def write_policy(run: Path, state: Mapping[str, Any]) -> None:
+def write_policy(run: Path | Entry, state: Mapping[str, Any]) -> None:
     """Replace the policy of a run by ``state``, which ``network_state`` or ``table_state`` made."""
-    with replace_folder(run / FOLDER) as unfinished:
+    with replace_folder((run if isinstance(run, Entry) else Entry(run)) / FOLDER) as unfinished:
         write_state(unfinished, {"format": FORMAT, **state}, _PLACES, _DOCUMENT)
 
 
@@ -73,7 +75,8 @@ def read_policy(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: There is none, or it is damaged.
     """
-    folder = path if (path / _DOCUMENT).exists() else find_folder(path / FOLDER)
+    named = Entry(path)
+    folder = named if (named / _DOCUMENT).is_there else find_folder(named / FOLDER)
     if folder is None:
         if path.is_dir():
             raise InputError(f"{path} has no policy yet: a run's first evaluation, or its end, makes one")
@@ -83,7 +86,7 @@ def read_policy(path: Path) -> dict[str, Any]:
                 "(a model that was saved by Stable-Baselines3's save is read with PerDQN.load)"
             )
         raise InputError(f"there is no folder {str(path)!r}")
-    state = read_state(folder, _PLACES, _DOCUMENT)
+    state = read_state(folder, _PLACES, _DOCUMENT, _LARGEST)
     found = take_integer(state, "format")
     if found != FORMAT:
         raise InputError(f"{folder} has format {found}, and this version of holdfast reads {FORMAT}")

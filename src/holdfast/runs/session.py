@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate, evaluation_seeds
 from holdfast.runs.events import Events
-from holdfast.runs.policy_files import write_policy
 from holdfast.runs.progress import Pace, Progress, Reporter
 from holdfast.runs.stopping import StopRequest, TrainingStopped
 
@@ -125,7 +125,7 @@ class Session:
         self._holds.begin()
         self._timing = _timing(self.folder)
         self._timing.begin()
-        self._events = Events(self.folder.path, self.steps + 1 if self.is_resumed else 0)
+        self._events = Events(self.folder.entry, self.steps + 1 if self.is_resumed else 0)
         now = time.monotonic()
         self._began = self._saved_at = now
         # A line that changes is there at once; lines that stay wait until there is something to say.
@@ -140,7 +140,7 @@ class Session:
         where = f"into {self.folder.path}"
         if self.is_resumed:
             where = f"going on in {self.folder.path} from step {self.steps:,}, episode {self.episodes:,}"
-        elif self.folder.metrics.exists():
+        elif self.folder.metrics.is_there:
             where = f"beginning anew in {self.folder.path}, which has no checkpoint"
         held = f", K={config.k_max}" if "k_max" in config.arguments else ""
         self.reporter.say(f"{config.label}, {config.algo}{held}, seed {config.seed}: {lasting}, {where}")
@@ -252,7 +252,7 @@ class Session:
             "mean_return": self.best,
             "longest_episode": self.longest,
         }
-        write_policy(self.folder.path, {**state, "about": about})
+        self.folder.write_policy({**state, "about": about})
 
     def _give_up_if_asked(self) -> None:
         if self.stop:
@@ -358,18 +358,18 @@ class Session:
 
     def close(self) -> None:
         """Write what is left, and close everything."""
-        for rows in (self._metrics, self._evaluations, self._holds, self._timing):
-            if rows is not None:
-                rows.close()
-        if self._events is not None:
-            self._events.close()
-        if self._env is not None:
-            self._env.close()
+        # Where the disk is full each of them may fail, and the others are closed all the same.
+        with ExitStack() as stack:
+            opened = (self._env, self._events, self._timing, self._holds, self._evaluations, self._metrics)
+            for closable in opened:
+                if closable is not None:
+                    stack.callback(closable.close)
 
 
 def _timing(folder: RunFolder) -> Rows:
     """The file of times goes on where it is: it tells what happened, not what the run is."""
-    try:
-        return Rows(folder.timing, _TIMING_COLUMNS, folder.timing.stat().st_size)
-    except (ValueError, OSError):
-        return Rows(folder.timing, _TIMING_COLUMNS)
+    found = folder.timing.status()
+    if found is not None:
+        with suppress(ValueError, OSError):
+            return Rows(folder.timing, _TIMING_COLUMNS, found.st_size)
+    return Rows(folder.timing, _TIMING_COLUMNS)

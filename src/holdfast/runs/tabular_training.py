@@ -170,11 +170,11 @@ def _save(session: Session, state: RunState, finished: bool = False) -> None:
 
 def _restored(saved: Mapping[str, Any], fresh: RunState, session: Session) -> RunState:
     document, arrays = take_mapping(saved, "document"), take_mapping(saved, "arrays")
+    if set(arrays) != {*fresh.tables, "carry"}:
+        raise InputError("the checkpoint must have the learner's tables, and no others")
     for name, table in fresh.tables.items():
         take_array(arrays, name, np.float64, table.shape)
     state = RunState.restore(document, arrays)
     if (state.learner, state.seed, state.episode) != (fresh.learner, fresh.seed, session.episodes):
         raise InputError("the checkpoint must be one of this run's learner, seed and number of episodes")
-    if set(state.tables) != set(fresh.tables):
-        raise InputError("the checkpoint must have the learner's tables, and no others")
     return state

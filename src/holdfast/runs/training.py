@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_mapping
+from holdfast.files import Entry
 from holdfast.runs.config import RunConfig, make_config
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.progress import Reporter, Silent
@@ -47,7 +48,7 @@ class Outcome:
     new_steps: int
 
 
-def open_run(options: Mapping[str, Any], path: Path) -> RunConfig:
+def open_run(options: Mapping[str, Any], path: Path | Entry) -> RunConfig:
     """What is to be trained in ``path``: what the options come to, which must be what is there already.
 
     Raises:
@@ -86,7 +87,7 @@ def check_agent(config: RunConfig) -> None:
 
 def train(
     options: Mapping[str, Any],
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Entry,
     reporter: Reporter | None = None,
     stop: StopRequest | None = None,
 ) -> Outcome:
@@ -94,7 +95,7 @@ def train(
 
     Args:
         options: See ``holdfast.runs.config.OPTIONS``.
-        path: The run's folder.
+        path: The run's folder; see ``RunFolder``.
         reporter: Who is told how far it is.
         stop: Whether to stop.
 
@@ -110,7 +111,7 @@ def train(
     try:
         with folder.locked():
             try:
-                config = open_run(options, folder.path)
+                config = open_run(options, folder.entry)
                 folder.tidy()
                 state = folder.read_checkpoint(config.algo)
                 saved = None if state is None else take_mapping(state, "run")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import gymnasium
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.envs import action_names
-from holdfast.files import replace_file
+from holdfast.files import Entry, make_folders, replace_file
 from holdfast.runs.evaluation import LONGEST_EPISODE, Moment, Player, play
 
 __all__ = ["FORMATS", "film", "write_film"]
@@ -105,21 +107,21 @@ def write_film(frames: Sequence[Frame], path: Path, frames_per_second: int = 30)
     kind = path.suffix.lower()
     if kind not in FORMATS:
         raise InputError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replace_file(path) as unfinished:
+    make_folders(path.parent)
+    with replace_file(path) as file:
         if kind == ".gif":
-            _write_gif(frames, unfinished, frames_per_second)
+            _write_gif(frames, file, frames_per_second)
         else:
-            _write_mp4(frames, unfinished, frames_per_second)
+            _write_mp4(frames, file, frames_per_second)
     return path
 
 
-def _write_gif(frames: Sequence[Frame], path: Path, frames_per_second: int) -> None:
+def _write_gif(frames: Sequence[Frame], file: BinaryIO, frames_per_second: int) -> None:
     from PIL import Image
 
     first, *others = [Image.fromarray(frame).quantize(64) for frame in frames]
     first.save(
-        path,
+        file,
         format="GIF",
         save_all=True,
         append_images=others,
@@ -128,7 +130,7 @@ def _write_gif(frames: Sequence[Frame], path: Path, frames_per_second: int) -> N
     )
 
 
-def _write_mp4(frames: Sequence[Frame], path: Path, frames_per_second: int) -> None:
+def _write_mp4(frames: Sequence[Frame], file: BinaryIO, frames_per_second: int) -> None:
     try:
         import imageio_ffmpeg
     except ImportError:
@@ -136,6 +138,15 @@ def _write_mp4(frames: Sequence[Frame], path: Path, frames_per_second: int) -> N
             f"--render needs the package imageio-ffmpeg for an .mp4 file ({install_command('video')}); "
             "a .gif file needs nothing"
         ) from None
+    # The encoder goes back and forth in its file, and opens it itself.
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
+        path = Path(folder) / "film.mp4"
+        _encode(imageio_ffmpeg, frames, path, frames_per_second)
+        with Entry(Path(folder), (path.name,)).open_to_read() as encoded:
+            shutil.copyfileobj(encoded, file)
+
+
+def _encode(imageio_ffmpeg: Any, frames: Sequence[Frame], path: Path, frames_per_second: int) -> None:
     height, width = frames[0].shape[:2]
     writer = imageio_ffmpeg.write_frames(
         str(path),

@@ -11,7 +11,8 @@ from typing import Any, Protocol, Self
 from holdfast.core.errors import InputError
 from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.spec import Job
-from holdfast.experiments.store import table_bytes
+from holdfast.experiments.store import place_entry, table_bytes
+from holdfast.files import Entry
 
 __all__ = ["THREADS", "Ended", "Engine", "Event", "Started", "Task", "perform"]
 
@@ -28,7 +29,7 @@ class Task:
     Attributes:
         job: The job.
         reference: Where its experiment is found.
-        place: A folder of its own, not made yet.
+        place: A folder of its own within the campaign's, not made yet.
         log: The file for what it says.
         campaign: Name of the campaign in whose folder the place is.
         code: Folder with the user's own modules; None where there are none.
@@ -36,8 +37,8 @@ class Task:
 
     job: Job
     reference: str
-    place: Path
-    log: Path
+    place: Entry
+    log: Entry
     campaign: str
     code: str | None = None
 
@@ -52,6 +53,11 @@ class Task:
             "reference": self.reference,
             "code": self.code,
         }
+
+    @property
+    def whole_place(self) -> Path:
+        """The path of the place, from wherever another process is."""
+        return self.place.path.absolute()
 
 
 @dataclass(frozen=True)
@@ -111,9 +117,12 @@ def perform(document: Mapping[str, Any], place: Path) -> bytes:
     """Run the job of a ``Task.document`` in this process; its rows as they are stored.
 
     Raises:
-        ValueError: The experiment is another one here than where the job comes from, or what ``run`` returned will
-            not do.
+        ValueError: The place is a link or behind one, the experiment is another one here than where the job comes
+            from, or what ``run`` returned will not do.
     """
+    within = place_entry(place)
+    if within.is_there and not within.is_folder:
+        raise InputError(f"{place} must be a folder, and is a link or something else: remove it")
     code = document["code"]
     if code is not None and code not in sys.path:
         sys.path.insert(0, code)

@@ -11,11 +11,11 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
 from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task
+from holdfast.files import Entry
 
 __all__ = ["LocalEngine", "last_line"]
 
@@ -90,7 +90,7 @@ class LocalEngine:
 
     def _run(self, task: Task) -> tuple[bytes | None, str | None]:
         """Run one task: its rows, or what went wrong."""
-        with task.log.open("wb") as log:
+        with task.log.create() as log:
             # In a session of its own, so that Ctrl-C does not reach it: the campaign sees to it.
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "holdfast.experiments.worker"],
@@ -108,7 +108,7 @@ class LocalEngine:
             process.terminate()
         try:
             with suppress(BrokenPipeError):
-                request = {**task.document(), "place": str(task.place.absolute())}
+                request = {**task.document(), "place": str(task.whole_place)}
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()
             answer: list[bytes] = []
@@ -125,8 +125,9 @@ class LocalEngine:
             with suppress(BrokenPipeError):
                 process.stdin.close()
         if code == 0 and data:
-            if task.log.stat().st_size == 0:
-                task.log.unlink()
+            found = task.log.status()
+            if found is not None and found.st_size == 0:
+                task.log.remove()
             return data, None
         if code < 0:
             return None, f"its process was ended by signal {-code} ({signal.Signals(-code).name})"
@@ -148,13 +149,16 @@ class LocalEngine:
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
     # Where the group is gone, there is nothing to do.
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
 
 
-def last_line(log: Path, length: int = 300) -> str:
+def last_line(log: Entry, length: int = 300) -> str:
     """The last line of a log that has something in it."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
+    with log.open_to_read() as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
         text = file.read().decode("utf-8", errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:length] if lines else ""

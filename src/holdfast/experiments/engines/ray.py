@@ -10,7 +10,6 @@ import contextlib
 import io
 import math
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +25,7 @@ from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform
 from holdfast.experiments.manifest import read_manifest
+from holdfast.files import remove_tree
 
 __all__ = ["RayEngine"]
 
@@ -88,7 +88,7 @@ class RayEngine:
     def __exit__(self, *error: object) -> None:
         self._ray.shutdown()
         if self._own is not None:
-            shutil.rmtree(self._own, ignore_errors=True)
+            remove_tree(Path(self._own))
 
     def about(self) -> dict[str, Any]:
         """What the manifest is to say of it."""
@@ -112,7 +112,7 @@ class RayEngine:
             while waiting or running:
                 while waiting and len(running) < at_once:
                     task = waiting.pop()
-                    reference = remote.remote(task.document(), str(task.place.absolute()), task.campaign)
+                    reference = remote.remote(task.document(), str(task.whole_place), task.campaign)
                     running[reference] = (task, time.monotonic())
                     yield Started(task.job)
                 over, _ = ray.wait(list(running), timeout=_LOOK)
@@ -133,13 +133,18 @@ def _outcome(ray: Any, reference: Any, task: Task, began: float) -> Ended:
         data, seconds, said = ray.get(reference)
     except ray.exceptions.RayError as error:
         problem = " ".join(str(error).split())[:300]
-        task.log.write_text(f"{error}\n", encoding="utf-8")
+        _write_log(task, f"{error}\n")
         return Ended(task.job, time.monotonic() - began, None, f"its worker was lost: {problem}")
     if said:
-        task.log.write_text(said, encoding="utf-8")
+        _write_log(task, said)
     if data is None:
         return Ended(task.job, seconds, None, said.strip().splitlines()[-1][:300])
     return Ended(task.job, seconds, data)
+
+
+def _write_log(task: Task, text: str) -> None:
+    with task.log.create() as file:
+        file.write(text.encode("utf-8", errors="backslashreplace"))
 
 
 def _perform_there(document: Mapping[str, Any], place: str, campaign: str) -> tuple[bytes | None, float, str]:
