@@ -24,7 +24,7 @@ def test_steps_go_through_as_they_are() -> None:
 
 
 TWO = gymnasium.spaces.Discrete(2)
-ANY = gymnasium.spaces.Dict({})
+ANY = gymnasium.spaces.Sequence(TWO)
 BOX = gymnasium.spaces.Box(-1.0, 1.0, (2,))
 
 

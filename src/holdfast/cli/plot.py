@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} {is_what}"
             )
         for status in found:
-            problem = status.problem or ("" if _has(status.path, arguments.show) else "it has nothing to show yet")
+            problem = status.problem or _problem(status.path, arguments.show)
             if problem:
                 sys.stderr.write(f"holdfast plot: {status.path} is left out: {printable(problem)}\n")
             else:
@@ -161,11 +161,14 @@ def _draw_figure(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _has(path: Path, quantity: str) -> bool:
-    """Whether a run has something to show."""
+def _problem(path: Path, quantity: str) -> str | None:
+    """Why a run cannot be shown; None if it can."""
     from holdfast.runs.curves import NothingToShowError, learning_curves
 
     try:
-        return bool(learning_curves([path], quantity))
+        learning_curves([path], quantity)
     except NothingToShowError:
-        return False
+        return "it has nothing to show yet"
+    except InputError as error:
+        return str(error)
+    return None
