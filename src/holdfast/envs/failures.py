@@ -138,7 +138,8 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
             number = reward
         else:
             try:
-                number = reward.item() if isinstance(reward, np.ndarray) else float(reward)
+                # Arrays and tensors have such a method, which does not mind gradients.
+                number = reward.item() if hasattr(reward, "item") else float(reward)
             except BaseException as error:
                 if is_interrupt(error):
                     raise
