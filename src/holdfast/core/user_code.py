@@ -16,10 +16,14 @@ from typing import Any
 
 from holdfast.core.errors import InputError
 
-__all__ = ["described", "is_interrupt", "place_of", "shown", "user_code"]
+__all__ = ["StoppedBySignal", "described", "is_interrupt", "place_of", "shown", "user_code"]
 
 _LONGEST = 200
 """Letters of what others say that are repeated."""
+
+
+class StoppedBySignal(SystemExit):
+    """A signal ends the program, whatever it is in the middle of."""
 
 
 @contextmanager
@@ -45,7 +49,7 @@ def user_code(
 
 def is_interrupt(error: BaseException) -> bool:
     """Whether somebody asked the process to stop: Ctrl-C, or a signal whose handler ends the program."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | StoppedBySignal):
         return True
     if isinstance(error, Exception):
         return False
