@@ -57,6 +57,9 @@ def _problem(space: spaces.Space[Any], observation: Any) -> str | None:
         missing = [key for key in space.spaces if key not in observation]
         if missing:
             return f"it gave an observation without {missing[0]!r}"
+        if len(observation) != len(space.spaces):
+            foreign = next(key for key in observation if key not in space.spaces)
+            return f"it gave an observation with {shown(foreign)}, which its space does not have"
         return _first(_problem(part, observation[key]) for key, part in space.spaces.items())
     if isinstance(space, spaces.Tuple):
         if not isinstance(observation, tuple | list) or len(observation) != len(space.spaces):

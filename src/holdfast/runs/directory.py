@@ -101,6 +101,11 @@ class RunFolder:
             ValueError: There is something else in it.
             OSError: It cannot be made.
         """
+        try:
+            str(self.path).encode("utf-8")
+        except UnicodeEncodeError:
+            # TensorBoard's files could not be written there.
+            raise InputError(f"the run's folder must have a name in UTF-8, not {str(self.path)!r}") from None
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"the run's folder must be a folder, but {self.path} is a file")
         made = [path for path in (self.path, *self.path.parents) if not path.exists()]
