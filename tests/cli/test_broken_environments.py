@@ -68,6 +68,17 @@ class Table(Robot):
     def P(self):
         sys.exit(0)
 
+class Crooked(Robot):
+    P = {0: {0: 3, 1: 4}, 1: None}
+
+class Rich(Robot):
+    P = {s: {a: [(1.0, a, 1e308, False)] for a in range(2)} for s in range(2)}
+
+class Inside(Robot):
+    @property
+    def unwrapped(self):
+        sys.exit(0)
+
 def plan(scale):
     sys.exit(0)
 
@@ -192,10 +203,19 @@ def test_experiments_that_end_the_program_do_not_succeed(capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("verb", ["solve", "explore"])
 def test_what_ends_the_program_elsewhere_is_a_failure_too(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = said_by([verb, "leaving_robots:Table"], 1, capsys)
-    assert said.startswith(
-        f"holdfast {verb}: the environment failed: its code raised SystemExit: 0 (leaving_robots"
-    )
+    said = said_by([verb, "leaving_robots:Inside"], 1, capsys)
+    assert said.startswith(f"holdfast {verb}: the environment failed: its code raised SystemExit: 0 (leaving_rob")
+
+
+def test_transition_tables_that_cannot_be_read_are_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, sentence in {
+        "Table": "that can be read, and that of Table raised SystemExit: 0",
+        "Crooked": "that can be read, and that of Crooked raised TypeError: ",
+        "Rich": "r must hold rewards of at most 1e+30 in size: sums of others are infinite",
+    }.items():
+        assert sentence in said_by(["solve", f"leaving_robots:{name}"], 2, capsys)
+        # Where episodes can be played instead, they are.
+        assert main(["explore", f"leaving_robots:{name}", "--k-max", "1,2", "--budget", "50"]) == 0
 
 
 def test_ctrl_c_in_an_environment_stays_ctrl_c(table: Path) -> None:

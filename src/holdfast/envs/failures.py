@@ -8,13 +8,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from holdfast.core.rewards import LARGEST_REWARD
 from holdfast.core.user_code import described, is_interrupt, place_of, shown
 from holdfast.envs.observations import observation_problem
 
-__all__ = ["LARGEST_REWARD", "EnvironmentFailedError", "NamedFailures"]
-
-LARGEST_REWARD = 1e30
-"""Rewards up to this size can be added up, discounted and squared without becoming infinite."""
+__all__ = ["EnvironmentFailedError", "NamedFailures"]
 
 
 class EnvironmentFailedError(RuntimeError):

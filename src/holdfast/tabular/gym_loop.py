@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.clock import left_after_step
 from holdfast.core.errors import InputError
-from holdfast.envs.failures import LARGEST_REWARD
+from holdfast.core.rewards import LARGEST_REWARD
 from holdfast.tabular.run_state import EpisodeOutcomes, RunState, reset_seed
 
 __all__ = ["GymSteps", "Rule", "Steps", "run_in_python"]
