@@ -39,6 +39,49 @@ def test_runs_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert max(map(len, lines[:5])) <= 80
 
 
+DAMAGES = {
+    "step": ("inf", "it must have finite numbers as step"),
+    "episode": ("1e300", "it must have whole numbers as episode, not 1e+300"),
+    "return": ("nan", "it must have finite numbers as return"),
+}
+
+
+@pytest.mark.parametrize("column", DAMAGES)
+def test_a_damaged_run_is_a_line_of_the_list(
+    column: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained(TABLE, tmp_path / "a")
+    trained(TABLE, tmp_path / "b", seed=4)
+    metrics = tmp_path / "a/metrics.csv"
+    names, *lines = (line.split(",") for line in metrics.read_text().splitlines())
+    lines[-1][names.index(column)] = DAMAGES[column][0]
+    metrics.write_text("\n".join(map(",".join, [names, *lines])) + "\n")
+    assert main(["runs", str(tmp_path)]) == 0
+    _, damaged, other, problem = capsys.readouterr().out.splitlines()
+    assert (damaged.split()[0], damaged.split()[-1]) == ("a", "damaged")
+    assert (other.split()[0], other.split()[-1]) == ("b", "finished")
+    assert problem == f"{tmp_path / 'a'}: {metrics} is damaged: {DAMAGES[column][1]}"
+    assert main(["runs", str(tmp_path), "--json"]) == 0
+    for line in capsys.readouterr().out.splitlines():
+        json.loads(line, parse_constant=pytest.fail)
+
+
+def test_a_damage_in_the_middle_leaves_one_curve_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained(TABLE, tmp_path / "a", episodes=40)
+    trained(TABLE, tmp_path / "b", seed=4)
+    metrics = tmp_path / "a/metrics.csv"
+    lines = metrics.read_text().splitlines()
+    lines[1] = lines[1].replace("1,", "inf,", 1)
+    metrics.write_text("\n".join(lines) + "\n")
+    assert main(["plot", str(tmp_path), "--over", "episodes", "-o", str(tmp_path / "a.png")]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"wrote {tmp_path / 'a.png'}\n"
+    assert (
+        said.err
+        == f"holdfast plot: {tmp_path / 'a'} is left out: {metrics} is damaged: it must have finite numbers\n"
+    )
+
+
 def test_agents_that_hold_nothing_have_no_k_max(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained(TABLE, tmp_path / "cliff-perq-k3-s0")
     trained(TABLE, tmp_path / "cliff-q-s0", algo="q", k_max=None)

@@ -758,8 +758,13 @@ def not_refused(
     return found
 
 
-LISTED = {"episodes.#", "episodes.#.t", "successes.#", "log.*", "log.*.excluded.#"}
-"""Windows of the last episodes and what is to be logged may be any; only the mean return and length are needed."""
+EARLIER = "environment.episodes.#.earlier"
+LISTED = {
+    *("episodes.#", "episodes.#.t", "successes.#", "log.*", "log.*.excluded.#"),
+    *(EARLIER, f"{EARLIER}.kept.#"),
+}
+"""Windows of the last episodes, what is to be logged and the sample of earlier episodes may have any length; only
+the mean return and length are needed."""
 
 
 def test_nothing_may_be_missing(saved):
@@ -783,8 +788,14 @@ WHOLE = {f"clock.{name}" for name in ("action", "planned", "elapsed", "left")}
 HARMLESS_ARRAYS = {
     "longer": {f"hold_statistics.{name}" for name in WINDOWS},
     # Environments may show and take numbers of another type than their spaces say.
-    "half as exact": {*SEEN, *SHOWN, "environment.episodes.#.actions", "episodes.#.r"},
-    "whole": {*SEEN, *SHOWN, *WHOLE, "environment.episodes.#.actions"},
+    "half as exact": {
+        *SEEN,
+        *SHOWN,
+        "environment.episodes.#.actions",
+        f"{EARLIER}.kept.#.actions",
+        "episodes.#.r",
+    },
+    "whole": {*SEEN, *SHOWN, *WHOLE, "environment.episodes.#.actions", f"{EARLIER}.kept.#.actions"},
     # An agent that has seen nothing begins anew.
     "gone": {*SEEN, "episode_starts"},
 }
@@ -809,8 +820,8 @@ LOGGED = {"log.*.value", "episodes.#.r", "episodes.#.l", "episodes.#.t", "succes
 TUNED = {f"optimizer.groups.#.{name}" for name in ("lr", "betas.#", "eps", "weight_decay")}
 HARMLESS_VALUES = {
     # Some are None as they are.
-    "none": {"environment.episodes.#.options", "environment.seeds.#", "optimizer.groups.#.foreach",
-             "generators.python.gauss", "episodes.#.t"},
+    "none": {"environment.episodes.#.options", f"{EARLIER}.kept.#.options", "environment.seeds.#",
+             "optimizer.groups.#.foreach", "generators.python.gauss", "episodes.#.t"},
     "text": {"log.*.value", "log.*.excluded.#", "episodes.#.t"},
     "below 0": {*LOGGED, *TUNED, "numbers._current_progress_remaining", "numbers.exploration_rate",
                 "environment.episodes.#.episode", "environment.episodes.#.action_space.has_uint32",

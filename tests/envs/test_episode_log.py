@@ -95,10 +95,22 @@ def walk(env: gymnasium.Env[Any, Any], actions: Any) -> list[Any]:
 
 def by_json(state: dict[str, Any]) -> dict[str, Any]:
     """A state that went through a file: arrays apart, all else as JSON."""
-    arrays = {name: value.copy() for name, value in state.items() if isinstance(value, np.ndarray)}
-    assert set(arrays) == {"actions"}
-    others = json.dumps({name: value for name, value in state.items() if name not in arrays}, allow_nan=False)
-    return json.loads(others) | arrays
+    arrays: list[Any] = []
+
+    def written(part: Any) -> Any:
+        if isinstance(part, np.ndarray):
+            arrays.append(part.copy())
+            return {"array": len(arrays) - 1}
+        if isinstance(part, dict):
+            return {name: written(value) for name, value in part.items()}
+        return [written(value) for value in part] if isinstance(part, list) else part
+
+    def read(part: Any) -> Any:
+        if isinstance(part, dict):
+            return arrays[part["array"]] if "array" in part else {name: read(part[name]) for name in part}
+        return [read(value) for value in part] if isinstance(part, list) else part
+
+    return read(json.loads(json.dumps(written(state), allow_nan=False)))
 
 
 def again(log: EpisodeLog, fresh: EpisodeLog) -> EpisodeLog:

@@ -200,3 +200,42 @@ def test_wrong_arguments_get_one_sentence() -> None:
 def test_file_errors_pass_through(tmp_path: Path) -> None:
     assert sentence_of("no/such/map.txt") == "map file 'no/such/map.txt' does not exist"
     assert sentence_of(str(tmp_path)).endswith("is a directory, not a text file")
+
+
+def test_whatever_a_registered_environment_raises_is_a_sentence() -> None:
+    class Leave(BaseException):
+        pass
+
+    raised: list[BaseException] = [
+        KeyError("arm"),
+        SystemExit(0),
+        GeneratorExit(),
+        Leave("now"),
+        ValueError("odd"),
+    ]
+
+    def failing(**_: Any) -> gymnasium.Env[Any, Any]:
+        raise raised[0]
+
+    gymnasium.register("Leaving-v0", failing)
+    try:
+        while raised:
+            said = sentence_of("Leaving-v0")
+            name = type(raised.pop(0)).__name__
+            assert said.startswith(f"environment 'Leaving-v0' cannot be made: its constructor raised {name}")
+    finally:
+        del gymnasium.registry["Leaving-v0"]
+
+
+@pytest.mark.parametrize("space", [None, 3, "Box", [0, 1]])
+def test_environments_must_have_spaces(space: Any) -> None:
+    class Odd(gymnasium.Env[Any, Any]):
+        action_space = gymnasium.spaces.Discrete(2)
+        observation_space = space
+
+    gymnasium.register("Odd-v0", Odd, disable_env_checker=True)
+    try:
+        said = sentence_of("Odd-v0")
+        assert said == f"environment 'Odd-v0' must have a Gymnasium space as its observation_space, not {space!r}"
+    finally:
+        del gymnasium.registry["Odd-v0"]

@@ -58,8 +58,6 @@ def contents(run: Path) -> dict[str, Any]:
     agent = document["agent"] or {}
     for episode in agent.get("episodes") or []:
         del episode["t"]  # SB3's Monitor notes the time
-    # Where the process took over: SB3 needs it for the steps per second.
-    agent.get("counters", {}).pop("_num_timesteps_at_start", None)
     found = {name: (run / name).read_bytes() for name in (*files, *arrays) if (run / name).exists()}
     return {"state": document, **found}
 

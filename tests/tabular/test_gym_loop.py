@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -197,10 +198,11 @@ def test_observations_may_be_whole_numbers_of_any_kind(kind: Any) -> None:
     np.testing.assert_array_equal(QLearning().fit(Typed(), 5).q, QLearning().fit(Chancy(), 5).q)
 
 
-def test_an_infinite_reward_is_refused() -> None:
+@pytest.mark.parametrize("reward", [math.nan, -math.inf, 1e308])
+def test_rewards_that_cannot_be_added_up_are_refused(reward: float) -> None:
     class Broken(Chancy):
         def step(self, action: Any) -> Any:
-            return 0, float("nan"), False, False, {}
+            return 0, reward, False, False, {}
 
-    with pytest.raises(ValueError, match="env must give finite rewards, not nan"):
+    with pytest.raises(ValueError, match=r"env must give finite rewards of at most 1e\+30 in size, not"):
         QLearning().fit(Broken(), 1)

@@ -13,7 +13,9 @@ from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 from holdfast.analysis.numbers import number_names
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.user_code import user_code
 from holdfast.envs import GridMap, GridWorld, NamedFailures, make_env
+from holdfast.envs.lookup import check_spaces
 from holdfast.envs.names import two_axes
 
 __all__ = ["Explorable", "axes_in", "environments", "goal_along", "name_of", "shared_map"]
@@ -37,7 +39,7 @@ def environments(given: Any, stack: ExitStack) -> list[NamedFailures]:
     """
     is_maker = callable(given) and not isinstance(given, gymnasium.Env)
     if is_maker or isinstance(given, str | os.PathLike):
-        places = [given() if is_maker else make_env(given)]
+        places = [_made(given) if is_maker else make_env(given)]
     else:
         places = list(given) if isinstance(given, Sequence) else [given]
     if not places or not all(isinstance(place, gymnasium.Env) for place in places):
@@ -45,6 +47,8 @@ def environments(given: Any, stack: ExitStack) -> list[NamedFailures]:
             "env must be a name, a Gymnasium environment, a callable that makes one, or a list of environments, "
             f"not {given!r}"
         )
+    for place in places:
+        check_spaces(place, "env")
     named = [NamedFailures(place) for place in places]
     if is_maker or isinstance(given, str | os.PathLike):
         stack.callback(named[0].close)
@@ -52,6 +56,11 @@ def environments(given: Any, stack: ExitStack) -> list[NamedFailures]:
         if any(getattr(place, name) != getattr(places[0], name) for place in places):
             raise InputError(f"env must be environments with the same {name.replace('_', ' ')}")
     return named
+
+
+def _made(maker: Callable[[], Any]) -> Any:
+    with user_code("env must be a callable that makes an environment, and this one", InputError):
+        return maker()
 
 
 def axes_in(env: gymnasium.Env[Any, Any], given: Any) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.core.errors import InputError
+from holdfast.core.user_code import user_code
 
 if TYPE_CHECKING:
     from holdfast.experiments.campaign import Standing
@@ -138,15 +139,15 @@ def _notes(experiment: Experiment, manifest: Manifest) -> list[str]:
 
 def _asked(experiment: Experiment, what: str, ask: Callable[[], T]) -> T:
     """What an experiment answers; one of a user's own may raise anything."""
-    try:
+    if experiment.label.startswith("fig:"):
         return ask()
-    except Exception as error:
-        if experiment.label.startswith("fig:") or os.environ.get("HOLDFAST_DEBUG"):
+    try:
+        with user_code(f"{what} of {experiment.label}"):
+            return ask()
+    except InputError as error:
+        if os.environ.get("HOLDFAST_DEBUG"):
             raise
-        told = " ".join(str(error).split())
-        raise InputError(
-            f"{what} of {experiment.label} raised {type(error).__name__}: {told}; the rows are stored"
-        ) from error
+        raise InputError(f"{error}; the rows are stored") from error.__cause__
 
 
 def picture_name(experiment: Experiment) -> str:

@@ -177,10 +177,18 @@ def render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
     env = _env_with_pictures(shown)
     try:
         frames = film(actor, env, seeds[:3], shown.longest)
-        pace = int(env.metadata.get("render_fps") or 30)
+        pace = _frames_per_second(env)
     finally:
         env.close()
-    return write_film(frames, path, min(max(pace, 2), 50))
+    return write_film(frames, path, pace)
+
+
+def _frames_per_second(env: Any) -> int:
+    """What the environment says, within what films can show; 30 where it says nothing that is a number."""
+    try:
+        return min(max(int(env.metadata.get("render_fps") or 30), 2), 50)
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        return 30
 
 
 def _env_with_pictures(shown: Shown) -> Any:

@@ -11,7 +11,9 @@ from typing import NoReturn
 
 from holdfast import __version__
 from holdfast.cli import demo, docs, doctor, evaluate, explore, export, plot, reproduce, runs, solve, sweep, train
+from holdfast.cli.leaving import run_verb
 from holdfast.cli.notices import notices
+from holdfast.cli.streams import flushed, let_go_of_output, usable_streams
 from holdfast.cli.values import printable
 
 __all__ = ["main"]
@@ -32,15 +34,14 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``holdfast`` with ``argv`` (the process's own arguments by default); returns the exit code."""
-    try:
-        code = _run(argv)
-        # What is still buffered must be written here, where a reader that went away can be caught.
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough (`| head`): nothing is wrong, and nothing more can be printed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return code
+    with usable_streams():
+        try:
+            code = _run(argv)
+        except BrokenPipeError:
+            # The reader of a pipe has seen enough (`| head`): nothing is wrong, and nothing more can be printed.
+            let_go_of_output()
+            return 0
+        return flushed(code)
 
 
 def _run(argv: Sequence[str] | None) -> int:
@@ -59,7 +60,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return 0
     try:
         with notices(sys.stderr, f"holdfast {arguments.verb}", getattr(arguments, "quiet", False)):
-            return int(arguments.run(arguments))
+            return run_verb(arguments)
     except BrokenPipeError:
         raise
     except (ValueError, TypeError, OSError, MemoryError) as error:

@@ -89,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     window = check_integer("--window", arguments.window)
     if arguments.show == "holds":
         return _draw_holds(arguments)
+    over = arguments.over.removesuffix("s")
     paths: dict[Path, None] = {}
     for given in arguments.runs:
         if RunFolder(given).is_run:
@@ -101,14 +102,13 @@ def run(arguments: argparse.Namespace) -> int:
                 f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} {is_what}"
             )
         for status in found:
-            problem = status.problem or ("" if _has(status.path, arguments.show) else "it has nothing to show yet")
+            problem = status.problem or _problem(status.path, arguments.show, over)
             if problem:
                 sys.stderr.write(f"holdfast plot: {status.path} is left out: {printable(problem)}\n")
             else:
                 paths[status.path] = None
     if not paths:
         raise InputError("RUN must name at least one run that has something to show")
-    over = arguments.over.removesuffix("s")
     panels = learning_curves(list(paths), arguments.show, over, window)
     figure = draw_curves(panels, arguments.over, QUANTITIES[arguments.show].title)
     sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
@@ -161,11 +161,14 @@ def _draw_figure(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _has(path: Path, quantity: str) -> bool:
-    """Whether a run has something to show."""
+def _problem(path: Path, quantity: str, over: str) -> str | None:
+    """Why a run cannot be shown; None if it can."""
     from holdfast.runs.curves import NothingToShowError, learning_curves
 
     try:
-        return bool(learning_curves([path], quantity))
+        learning_curves([path], quantity, over)
     except NothingToShowError:
-        return False
+        return "it has nothing to show yet"
+    except InputError as error:
+        return str(error)
+    return None

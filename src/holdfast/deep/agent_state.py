@@ -41,7 +41,6 @@ FORMAT = 1
 _COUNTERS = (
     "num_timesteps",
     "_total_timesteps",
-    "_num_timesteps_at_start",
     "_episode_num",
     "_n_calls",
     "_n_updates",

@@ -51,6 +51,7 @@ from holdfast.deep.statistics import HoldStatistics, UpdateStatistics
 from holdfast.deep.storing import check_finite, with_last_observations
 from holdfast.deep.targets import TARGET_VALUES
 from holdfast.envs.episode_log import EpisodeLog
+from holdfast.envs.observations import has_numbers
 
 __all__ = ["OptionDQN"]
 
@@ -228,6 +229,10 @@ class OptionDQN(DQN):
             raise UnsupportedActionsError(f"env must have discrete actions, not {env.action_space}")
         if env is not None and isinstance(env.observation_space, spaces.Box) and env.observation_space.shape == ():
             raise InputError("env must show arrays of at least one axis, such as shape (1,), not a single number")
+        if env is not None and not has_numbers(env.observation_space):
+            raise InputError(
+                f"env must show at least one number in every observation, not {env.observation_space}"
+            )
         super().__init__(
             policy,
             env,

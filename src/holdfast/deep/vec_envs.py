@@ -33,6 +33,7 @@ from stable_baselines3.common.vec_env import (
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError
 from holdfast.core.saved import json_copy, take, take_array, take_integer, take_list, take_mapping, take_number
+from holdfast.envs.earlier_episodes import EarlierEpisodes
 from holdfast.envs.episode_log import EpisodeLog, repeatable_wrappers
 from holdfast.envs.lookup import make_env
 
@@ -233,6 +234,10 @@ def _checked_episode(episode: Mapping[str, Any]) -> dict[str, Any]:
         "actions": actions,
         "digest": digest,
         "action_space": take_mapping(episode, "action_space"),
+        # States from before there was such a sample have none.
+        "earlier": EarlierEpisodes.restored(take_mapping(episode, "earlier")).state()
+        if "earlier" in episode
+        else None,
     }
 
 

@@ -3,13 +3,17 @@
 ``EpisodeLog`` derives the reset seed of every episode from the run's seed, the environment's index and the
 episode's number, and records the actions. Repeating both brings any environment back whose dynamics depend on
 nothing else, without knowing how to look inside it. It is the outermost wrapper of a single environment, so that
-wrappers below it (time limits, frame stacks, monitors) are brought back by the same repetition.
+wrappers below it (time limits, frame stacks, monitors) are brought back by the same repetition. A sample of
+earlier episodes is repeated before that, which shows environments that depend on something else.
 """
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import gymnasium
@@ -19,7 +23,9 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputTypeError
-from holdfast.core.saved import json_copy, restore_generator
+from holdfast.core.saved import json_copy, restore_generator, take_mapping
+from holdfast.core.user_code import described
+from holdfast.envs.earlier_episodes import LONGEST_PART, EarlierEpisodes, PlayedEpisode
 
 __all__ = ["EpisodeLog", "allow_repetition", "episode_seed", "repeatable_wrappers"]
 
@@ -60,6 +66,7 @@ _REPEATABLE: set[str] = {
     "holdfast.envs.episode_log.EpisodeLog",
     "holdfast.envs.failures.NamedFailures",
     "holdfast.envs.hold_action.HoldAction",
+    "holdfast.envs.training_info.TrainingInfo",
     "stable_baselines3.common.atari_wrappers.ClipRewardEnv",
     "stable_baselines3.common.atari_wrappers.FireResetEnv",
     "stable_baselines3.common.atari_wrappers.MaxAndSkipEnv",
@@ -68,6 +75,14 @@ _REPEATABLE: set[str] = {
     "stable_baselines3.common.monitor.Monitor",
 }
 """Wrappers whose state is made of the running episode alone, by full name."""
+
+
+_BOOKKEEPERS = {
+    _full_name(wrappers.RecordEpisodeStatistics),
+    "holdfast.envs.episode_log.EpisodeLog",
+    "stable_baselines3.common.monitor.Monitor",
+}
+"""Wrappers that note what whole episodes came to, and change nothing that is seen."""
 
 
 def allow_repetition(wrapper: type[gymnasium.Wrapper[Any, Any, Any, Any]]) -> Any:
@@ -109,7 +124,9 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         self._options: dict[str, Any] | None = None
         self._options_are_lost = False
         self._actions: list[Any] = []
-        self._trace = 0
+        self._trace = self._part_trace = 0
+        self._is_broken = False
+        self._earlier = EarlierEpisodes()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin the next episode, with the given seed or with that of its number."""
@@ -119,7 +136,19 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         else:
             seed = check_integer("seed", seed, 0)
             self._run_seed, self._episode = seed, 0
+        self.end_episode()
         return self._begin(seed, options)
+
+    def end_episode(self) -> None:
+        """Count the running episode among the earlier ones, as ``reset`` does."""
+        if self._seed is None or not self._actions:
+            return
+        played, part = None, self._actions[:LONGEST_PART]
+        if not (self._is_broken or self._options_are_lost) and _are_numbers(part):
+            digest = self._trace if len(self._actions) <= LONGEST_PART else self._part_trace
+            played = PlayedEpisode(self._earlier.n_played, self._seed, self._options, np.array(part), digest)
+        self._earlier.add(played)
+        self._seed, self._actions = None, []
 
     def _begin(self, seed: int, options: dict[str, Any] | None) -> tuple[Any, Any]:
         try:
@@ -127,7 +156,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             self._options, self._options_are_lost = json_copy(options), False
         except ValueError:
             self._options, self._options_are_lost = None, True
-        self._seed, self._actions = seed, []
+        self._seed, self._actions, self._is_broken = seed, [], False
         # Environments from before there were options have no argument for them.
         given = {} if options is None else {"options": options}
         observation, info = self.env.reset(seed=seed, **given)
@@ -137,8 +166,13 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step, recorded."""
         self._actions.append(_copied(action))
+        # A step that is never finished cannot be repeated.
+        was_broken, self._is_broken = self._is_broken, True
         result = self.env.step(action)
+        self._is_broken = was_broken
         self._trace = _folded(self._trace, result[:2])
+        if len(self._actions) == LONGEST_PART:
+            self._part_trace = self._trace
         return result
 
     # State -------------------------------------------------------------------------------------------------
@@ -163,6 +197,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             "options": json_copy(self._options),
             "actions": np.array(self._actions),
             "digest": None if self._seed is None else self._trace,
+            "earlier": self.earlier_state(),
             "action_space": dict(self.action_space.np_random.bit_generator.state),
         }
 
@@ -181,17 +216,18 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             return refused
         if state["index"] != self.index:
             return f"environment {self.index} must be given its own episode, not that of {state['index']}"
-        try:
-            repeated = self._repeat(state)
-        except Exception as error:
-            # Whatever an environment raises in a foreign episode: the process that it lives in must survive.
-            said = " ".join(str(error).split())
-            return f"environment {self.index} did not repeat its episode: {type(error).__name__}: {said}"
-        if not repeated:
-            return (
-                f"environment {self.index} did not repeat its episode: its dynamics must depend on the reset seed "
-                "and the actions alone, and its code must not have changed"
+        # States from before there was such a sample have none.
+        refused = self.repeat_earlier(take_mapping(state, "earlier")) if state.get("earlier") else None
+        if refused is not None:
+            return refused
+        if state["seed"] is None:
+            self._seed, self._actions = None, []
+        else:
+            refused = self._repeat(
+                "its episode", state["seed"], state["options"], state["actions"], state["digest"]
             )
+        if refused is not None:
+            return refused
         self._run_seed, self._episode = int(state["run_seed"]), int(state["episode"])
         try:
             restore_generator(self.action_space.np_random, state, "action_space")
@@ -199,17 +235,60 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             return str(error)
         return None
 
-    def _repeat(self, state: Mapping[str, Any]) -> bool:
-        if state["seed"] is None:
-            self._seed, self._actions = None, []
-            return True
-        self._begin(int(state["seed"]), json_copy(state["options"]))
-        actions = np.asarray(state["actions"])
+    def earlier_state(self) -> dict[str, Any]:
+        """A sample of the episodes that are over, as arrays and JSON values."""
+        return self._earlier.state()
+
+    def forget_after(self, state: Mapping[str, Any]) -> None:
+        """Let the sample be what ``earlier_state`` returned before: what was played since does not count."""
+        self._earlier = EarlierEpisodes.restored(state)
+        self._seed, self._actions = None, []
+
+    def repeat_earlier(self, state: Mapping[str, Any]) -> str | None:
+        """See whether the environment still does what it did in earlier episodes; a new one must begin after this.
+
+        Args:
+            state: What ``earlier_state`` returned.
+
+        Returns:
+            None, or a sentence that says which episode came out differently.
+
+        Raises:
+            ValueError: The state is damaged.
+        """
+        earlier = EarlierEpisodes.restored(state)
+        with _without_bookkeepers(self):
+            for episode in earlier.kept:
+                what = f"its earlier episode {episode.number + 1}"
+                refused = self._repeat(what, episode.seed, episode.options, episode.actions, episode.digest)
+                if refused is not None:
+                    return refused
+        self._earlier = earlier
+        self._seed, self._actions = None, []
+        return None
+
+    def _repeat(self, what: str, seed: int, options: Any, actions: Any, digest: int) -> str | None:
+        """Do the same again; a sentence if that came to something else."""
+        try:
+            is_the_same = bool(self._repeated(int(seed), json_copy(options), np.asarray(actions)) == digest)
+        except Exception as error:
+            # Whatever an environment raises in a foreign episode: the process that it lives in must survive.
+            return f"environment {self.index} did not repeat {what}: {described(error)}"
+        if is_the_same:
+            return None
+        return (
+            f"environment {self.index} did not repeat {what}: its dynamics must depend on the reset seed and the "
+            "actions alone, and its code must not have changed"
+        )
+
+    def _repeated(self, seed: int, options: Any, actions: NDArray[Any]) -> int | None:
+        """The fingerprint of an episode; None if it ended too early."""
+        self._begin(seed, options)
         for number, action in enumerate(actions):
             *_, terminated, truncated, _ = self.step(_as_action(action))
             if (terminated or truncated) and number + 1 < len(actions):
-                return False
-        return bool(self._trace == state["digest"])
+                return None
+        return self._trace
 
     def _foreign_wrapper(self, repeatable: Collection[str]) -> str | None:
         for wrapper in _wrappers(self.env):
@@ -242,12 +321,34 @@ def _wrappers(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Wrapper[Any, A
         env = env.env
 
 
+@contextmanager
+def _without_bookkeepers(outermost: gymnasium.Wrapper[Any, Any, Any, Any]) -> Iterator[None]:
+    """Leave wrappers out that would note the episodes which are played meanwhile."""
+    left_out = []
+    outer: Any = outermost
+    while isinstance(outer, gymnasium.Wrapper):
+        if _full_name(type(outer.env)) in _BOOKKEEPERS:
+            left_out.append((outer, outer.env))
+            outer.env = outer.env.env  # type: ignore[attr-defined]
+        else:
+            outer = outer.env
+    try:
+        yield
+    finally:
+        for outer, inner in reversed(left_out):
+            outer.env = inner
+
+
 def _copied(action: Any) -> Any:
     return action.copy() if isinstance(action, np.ndarray) else action
 
 
 def _are_numbers(actions: list[Any]) -> bool:
     """Whether one array can hold them all and give each back as it was."""
+    # The usual ones are known at a glance.
+    types = {type(action) for action in actions}
+    if types == {np.int64} or (types == {int} and all(-(2**63) <= action < 2**63 for action in actions)):
+        return True
     if not all(isinstance(action, int | float | np.number | np.bool_ | np.ndarray) for action in actions):
         return False
     kinds = {(array.shape, array.dtype) for array in map(np.asarray, actions)}
@@ -258,10 +359,18 @@ def _as_action(action: NDArray[Any]) -> Any:
     return action.copy() if action.ndim else action[()]
 
 
+_FLOAT, _WHOLE = (np.dtype(kind).str.encode() for kind in (np.float64, np.int64))
+
+
 def _folded(trace: int, part: Any) -> int:
     """A fingerprint of all that was seen, one part further: arrays, numbers, texts, and nested ones of such."""
+    # As the array of it would be, in a fraction of the time.
+    if type(part) is float:
+        return zlib.crc32(struct.pack("=d", part), zlib.crc32(_FLOAT, trace))
+    if type(part) is int and -(2**63) <= part < 2**63:
+        return zlib.crc32(struct.pack("=q", part), zlib.crc32(_WHOLE, trace))
     if isinstance(part, Mapping):
-        for key in sorted(part):
+        for key in sorted(part, key=str):
             trace = _folded(zlib.crc32(str(key).encode(), trace), part[key])
         return trace
     if isinstance(part, tuple | list):
@@ -269,4 +378,8 @@ def _folded(trace: int, part: Any) -> int:
             trace = _folded(trace, item)
         return trace
     array = np.asarray(part)
+    if array.dtype == object:
+        # Its bytes would be addresses.
+        values = [float(item) if isinstance(item, Real) else str(item) for item in array.ravel()]
+        array = np.frombuffer(repr(values).encode(), np.uint8)
     return zlib.crc32(array.tobytes(), zlib.crc32(array.dtype.str.encode(), trace))

@@ -14,10 +14,11 @@ from typing import Any
 import gymnasium
 
 from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.user_code import described, shown, user_code
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
 
-__all__ = ["is_code", "is_map_path", "make_env"]
+__all__ = ["check_spaces", "is_code", "is_map_path", "make_env"]
 
 _MAP_SUFFIXES = (".txt", ".map")
 
@@ -43,6 +44,7 @@ def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, 
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", message=_LOGGED)
         env = _find(name, kwargs)
+        check_spaces(env, f"environment {name!r}")
     for warning in caught:
         text = str(warning.message)
         if re.match(_LOGGED, text):
@@ -90,28 +92,41 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
             f"name must have the form 'module:callable' or 'module:id' where it has a colon, not {name!r}"
         )
     place, _, wanted = name.partition(":")
-    try:
+    with user_code(f"environment {name!r} cannot be made: importing {place}"):
         module = importlib.import_module(place)
-    except (Exception, SystemExit) as error:
-        # Whatever the user's own module raises.
-        raise InputError(
-            f"environment {name!r} cannot be made: importing {place} raised {_described(error)}"
-        ) from error
-    maker = getattr(module, wanted, None)
+        maker = getattr(module, wanted, None)
     if maker is None and wanted in gymnasium.registry:
         return _make(wanted, name, kwargs)
     if not callable(maker):
         hint = _nearest(wanted, [found for found in vars(module) if callable(vars(module)[found])])
         raise InputError(f"environment {name!r} cannot be made: {place} has no callable {wanted!r}{hint}")
-    try:
-        env = maker(**kwargs)
-    except (Exception, SystemExit) as error:
-        if isinstance(error, TypeError) and re.search(r"keyword argument|required", str(error)):
-            raise InputTypeError(_argument_error(name, error)) from error
-        raise InputError(f"environment {name!r} cannot be made: {wanted} raised {_described(error)}") from error
+    with user_code(f"environment {name!r} cannot be made: {wanted}", InputTypeError):
+        try:
+            env = maker(**kwargs)
+        except TypeError as error:
+            if re.search(r"keyword argument|required", described(error)):
+                raise InputTypeError(_argument_error(name, error)) from error
+            raise
     if not isinstance(env, gymnasium.Env):
         raise InputError(f"environment {name!r} must be a Gymnasium environment, not {type(env).__name__}")
     return env
+
+
+def check_spaces(env: gymnasium.Env[Any, Any], what: str) -> None:
+    """See that an environment says what is seen and done in it.
+
+    Args:
+        env: The environment.
+        what: What the sentence calls it.
+
+    Raises:
+        ValueError: It has no observation space or no action space.
+    """
+    for name in ("observation_space", "action_space"):
+        with user_code(f"{what} must have an {name}, and asking for it"):
+            space = getattr(env, name)
+        if not isinstance(space, gymnasium.Space):
+            raise InputError(f"{what} must have a Gymnasium space as its {name}, not {shown(space)}")
 
 
 def is_map_path(name: str) -> bool:
@@ -129,6 +144,12 @@ def _make_grid(path: Path, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
 
 
 def _make(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
+    # The sentences of this library and of Gymnasium, and whatever else is raised in an environment's constructor.
+    with user_code(f"environment {name!r} cannot be made: its constructor", InputError):
+        return _make_registered(env_id, name, kwargs)
+
+
+def _make_registered(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     try:
         return gymnasium.make(env_id, **kwargs)
     except (gymnasium.error.DependencyNotInstalled, gymnasium.error.DeprecatedEnv) as error:
@@ -173,11 +194,6 @@ def _unknown(name: str, error: Exception) -> str:
 def _nearest(wanted: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(wanted, known, n=2)
     return f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
-
-
-def _described(error: BaseException) -> str:
-    said = _one_sentence(error)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _one_sentence(message: BaseException | str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.errors import InputError
 from holdfast.core.saved import json_copy
+from holdfast.core.user_code import user_code
 from holdfast.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -125,7 +126,11 @@ class Experiment:
             ValueError: There is no such scale, or the plan is not one.
         """
         check_choice("scale", scale, SCALES)
-        return self.jobs_of(self.plan(scale))
+        if self.label.startswith("fig:"):
+            return self.jobs_of(self.plan(scale))
+        with user_code(f"plan of {self.label}"):
+            plan = [(dict(setting), seed) for setting, seed in self.plan(scale)]
+        return self.jobs_of(plan)
 
     def jobs_of(self, plan: Iterable[tuple[Mapping[str, Any], int]]) -> list[Job]:
         """The jobs of (setting, seed) pairs, which must differ."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_discount
 from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.rewards import LARGEST_REWARD
+from holdfast.core.user_code import user_code
 from holdfast.mdp.kernels import DeterministicKernel, Kernel, SparseKernel, kernel_from
 from holdfast.mdp.toy_text import read_transition_table, without_harmless_wrappers
 
@@ -89,13 +92,16 @@ class TabularMDP:
         """
         gamma = check_discount(gamma)
         unwrapped = without_harmless_wrappers(env)
-        if hasattr(unwrapped, "tabular_mdp"):
+        what = f"env must have a transition table that can be read, and that of {type(unwrapped).__name__}"
+        is_own = type(unwrapped).__module__.startswith("holdfast.")
+        with nullcontext() if is_own else user_code(what, InputError):
+            if not hasattr(unwrapped, "tabular_mdp"):
+                table = read_transition_table(unwrapped)
+                return cls(table.P, table.r, gamma, table.initial, table.terminal)
             model = unwrapped.tabular_mdp(gamma)
-            if not isinstance(model, cls):
-                raise InputTypeError(f"tabular_mdp() of {type(unwrapped).__name__} must return a TabularMDP")
-            return model
-        table = read_transition_table(unwrapped)
-        return cls(table.P, table.r, gamma, table.initial, table.terminal)
+        if not isinstance(model, cls):
+            raise InputTypeError(f"tabular_mdp() of {type(unwrapped).__name__} must return a TabularMDP")
+        return model
 
     @property
     def n_states(self) -> int:
@@ -155,7 +161,7 @@ def _rewards(r: Any, kernel: Kernel, terminal: NDArray[np.bool_]) -> tuple[NDArr
             raise InputError(f"r must be {A} sparse matrices of shape ({S}, {S}) to go with P")
         live = sp.diags_array((~terminal).astype(np.float64))
         by_outcome: Any = tuple(sp.csr_array(live @ matrix, dtype=np.float64) for matrix in r)
-        finite = all(np.all(np.isfinite(matrix.data)) for matrix in by_outcome)
+        values = np.concatenate([matrix.data for matrix in by_outcome])
     else:
         try:
             given = np.array(r, dtype=np.float64)
@@ -164,10 +170,12 @@ def _rewards(r: Any, kernel: Kernel, terminal: NDArray[np.bool_]) -> tuple[NDArr
         if given.shape not in ((S, A), (S, A, S)):
             raise InputError(f"r must have shape ({S}, {A}) or ({S}, {A}, {S}) to go with P, not {given.shape}")
         given[terminal] = 0.0
-        finite = bool(np.all(np.isfinite(given)))
+        values = given
         by_outcome = given if given.ndim == 3 else None
-    if not finite:
+    if not np.all(np.isfinite(values)):
         raise InputError("r must hold finite rewards: it has NaN or infinite entries")
+    if not np.all(np.abs(values) <= LARGEST_REWARD):
+        raise InputError(f"r must hold rewards of at most {LARGEST_REWARD:g} in size: sums of others are infinite")
     if by_outcome is None:
         return given, None
     reward = kernel.expect_pairwise(by_outcome)

@@ -347,6 +347,7 @@ def _check_environment(
     from gymnasium import spaces
 
     from holdfast.envs import NamedFailures, make_env
+    from holdfast.envs.observations import has_numbers
 
     env = NamedFailures(make_env(name, **kwargs))
     try:
@@ -362,6 +363,10 @@ def _check_environment(
                 f"{type(seen).__name__}: a deep algorithm such as perdqn takes them"
             )
         return
+    if not has_numbers(seen):
+        raise InputError(
+            f"ENV must have observations with at least one number in every part, and those of {name} are {seen}"
+        )
     known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
     parts = seen.spaces.values() if isinstance(seen, spaces.Dict) else (seen,)
     for part in parts:

@@ -153,6 +153,8 @@ def _trace(folder: RunFolder, quantity: Quantity, over: str, window: int) -> tup
     if len(rows[over]) == 0:
         raise NothingToShowError(f"{path} has nothing to show yet")
     values = quantity.of(rows)
+    if not (np.isfinite(rows[over]).all() and np.isfinite(values).all()):
+        raise InputError(f"{path} is damaged: it must have finite numbers")
     return rows[over], values if quantity.of_evaluations else rolling_mean(values, window)
 
 

@@ -16,6 +16,7 @@ from holdfast.core.errors import InputError
 from holdfast.deep import make_vec_env
 from holdfast.deep.option_dqn import OptionDQN
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
+from holdfast.envs.training_info import TrainingInfo
 from holdfast.runs.actors import NetworkActor
 from holdfast.runs.arguments import as_python
 from holdfast.runs.config import RunConfig
@@ -31,7 +32,7 @@ def build_vec_env(config: RunConfig) -> VecEnv:
     """The environments of a run."""
 
     def make() -> Any:
-        return NamedFailures(make_env(config.environment, **config.env_kwargs))
+        return TrainingInfo(NamedFailures(make_env(config.environment, **config.env_kwargs)))
 
     return make_vec_env(make, config.n_envs, config.seed)
 
@@ -113,10 +114,8 @@ def _train(session: Session, agent: OptionDQN, saved: Mapping[str, Any] | None) 
     except EvaluationFailedError:
         raise
     except EnvironmentFailedError as error:
-        raise EnvironmentFailedError(
-            f"the environment failed in episode {session.episodes + 1}, "
-            f"at step {agent.num_timesteps + config.n_envs}: {error}"
-        ) from error
+        when = f"in episode {session.episodes + 1}, at step {agent.num_timesteps + config.n_envs}"
+        raise EnvironmentFailedError(error.what, when) from error
     except _LastEpisode:
         pass
     session.steps, session.epsilon = agent.num_timesteps, agent.exploration_rate

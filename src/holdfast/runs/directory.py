@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -44,6 +45,8 @@ _CONFIG = "config.json"
 _CHECKPOINT = "checkpoint"
 _PLACES: Mapping[str, tuple[str, ...]] = {"tensors.safetensors": (), "replay.safetensors": ("agent", "replay")}
 _RECENT = 20
+_MOST = 2**53
+"""Whole numbers up to this are exact in a file of rows."""
 
 
 RunInUseError = FolderInUseError
@@ -107,6 +110,11 @@ class RunFolder:
             ValueError: There is something else in it.
             OSError: It cannot be made.
         """
+        try:
+            str(self.path).encode("utf-8")
+        except UnicodeEncodeError:
+            # TensorBoard's files could not be written there.
+            raise InputError(f"the run's folder must have a name in UTF-8, not {str(self.path)!r}") from None
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"the run's folder must be a folder, but {self.path} is a file")
         root = self.entry.root
@@ -214,7 +222,7 @@ class RunFolder:
                 run = take_mapping(read_document(folder), "run")
                 steps, episodes = take_integer(run, "steps"), take_integer(run, "episodes")
                 finished = take(run, "finished") is True and config.is_reached(steps, episodes)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, ArithmeticError, MemoryError, RecursionError) as error:
             return RunStatus(self.path, "damaged", config, problem=" ".join(str(error).split()))
         status = "in use" if in_use else "finished" if finished else "resumable"
         return RunStatus(self.path, status, config, steps, episodes, last_return)
@@ -225,8 +233,17 @@ class RunFolder:
         rows = read_last_rows(self.metrics, ("episode", "step", "return"), _RECENT)
         if not rows["episode"]:
             return 0, 0, None
+        for name, numbers in rows.items():
+            if not all(map(math.isfinite, numbers)):
+                raise InputError(f"{self.metrics} is damaged: it must have finite numbers as {name}")
+        last = {name: rows[name][-1] for name in ("step", "episode")}
+        for name, number in last.items():
+            if not (number.is_integer() and 0 <= number <= _MOST):
+                raise InputError(
+                    f"{self.metrics} is damaged: it must have whole numbers as {name}, not {number:g}"
+                )
         recent = rows["return"]
-        return int(rows["step"][-1]), int(rows["episode"][-1]), sum(recent) / len(recent)
+        return int(last["step"]), int(last["episode"]), sum(recent) / len(recent)
 
 
 def _checked(state: dict[str, Any], folder: Entry) -> dict[str, Any]:

@@ -201,15 +201,18 @@ class Session:
             TrainingStopped: There is no time for that any more; nothing was written.
             EnvironmentFailedError: The environment failed.
         """
-        if self._env is None:
-            self._env = NamedFailures(make_env(self.config.environment, **self.config.env_kwargs))
         seeds = evaluation_seeds(self.config.seed, self.n_evaluations, self.config.eval_episodes)
+        when = f"in evaluation {self.n_evaluations + 1}, at step {self.steps}"
+        if self._env is None:
+            try:
+                self._env = NamedFailures(make_env(self.config.environment, **self.config.env_kwargs))
+            except InputError as error:
+                # When the run began it could be made.
+                raise EvaluationFailedError(str(error), when) from error
         try:
             found = evaluate(actor, self._env, seeds, self.longest, self._give_up_if_asked)
         except EnvironmentFailedError as error:
-            raise EvaluationFailedError(
-                f"the environment failed in evaluation {self.n_evaluations + 1}, at step {self.steps}: {error}"
-            ) from error
+            raise EvaluationFailedError(error.what, f"{when}, {error.place}") from error
         self.n_evaluations += 1
         self.evaluated_at = done
         returns = found.returns

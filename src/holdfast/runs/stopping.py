@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from holdfast.core.user_code import StoppedBySignal
+
 __all__ = ["StopRequest", "TrainingStopped", "stop_on_signals"]
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -56,7 +58,7 @@ def stop_on_signals(parent: int | None = None) -> Iterator[StopRequest]:
             raise KeyboardInterrupt
         request.signal = number
         if not request.is_obeyed_later:
-            raise SystemExit(request.exit_code)
+            raise StoppedBySignal(request.exit_code)
 
     numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     # What nohup and the like have switched off stays off.

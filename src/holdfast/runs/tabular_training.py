@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take_array, take_mapping
 from holdfast.core.schedules import tabulate
-from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
+from holdfast.envs import EnvironmentFailedError, EpisodeLog, NamedFailures, make_env
 from holdfast.runs.actors import TableActor
 from holdfast.runs.arguments import as_python
 from holdfast.runs.config import RunConfig
@@ -49,10 +49,10 @@ def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
     """
     config = session.config
     learner = build_learner(config)
-    env = NamedFailures(make_env(config.environment, **config.env_kwargs))
+    env = EpisodeLog(NamedFailures(make_env(config.environment, **config.env_kwargs)))
     try:
         fresh = learner.start(env, config.seed)
-        state = fresh if saved is None else _restored(saved, fresh, session)
+        state = fresh if saved is None else _restored(saved, fresh, session, env)
         session.longest = shortest_limit(env, learner.step_limit)
         session.start()
         _train(session, learner, env, state)
@@ -60,63 +60,73 @@ def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
         env.close()
 
 
-def _train(session: Session, learner: TabularLearner, env: NamedFailures, state: RunState) -> None:
-    seen, actions = env.observation_space, env.action_space
-    assert isinstance(seen, Discrete)
-    assert isinstance(actions, Discrete)
-    firsts = int(seen.start), int(actions.start)
+def _train(session: Session, learner: TabularLearner, env: EpisodeLog, state: RunState) -> None:
     piece = 1
     while True:
         if session.stop:
-            _save(session, state)
+            _save(session, state, env)
             raise TrainingStopped
-        _evaluate_if_due(session, learner, state, firsts)
+        _evaluate_if_due(session, learner, state, env)
         if session.is_over:
             break
         if session.checkpoint_is_due():
-            _save(session, state)
+            _save(session, state, env)
         began = time.monotonic()
         state = _advance(session, learner, env, state, _until_something_happens(session, piece))
         piece = _next_piece(piece, time.monotonic() - began)
         session.report(session.steps, session.epsilon)
     if session.best is None:
-        session.keep_policy(_policy_state(session, state, firsts))
-    _save(session, state, finished=True)
+        session.keep_policy(_policy_state(session, state, env))
+    _save(session, state, env, finished=True)
 
 
 def _advance(
-    session: Session, learner: TabularLearner, env: NamedFailures, before: RunState, episodes: int
+    session: Session, learner: TabularLearner, env: EpisodeLog, before: RunState, episodes: int
 ) -> RunState:
     """Train one piece, and write it down."""
-    resets, steps = env.n_resets, env.n_steps
+    named = env.env
+    assert isinstance(named, NamedFailures)
+    resets, steps, played = named.n_resets, named.n_steps, env.earlier_state()
     try:
         state, outcomes = learner.advance(env, before, episodes, evaluate=False)
+        env.end_episode()
         within = _episodes_within_the_steps(session, outcomes)
         if within < episodes:
             # The same episodes again, without those that are too many.
+            env.forget_after(played)
             state, outcomes = learner.advance(env, before, within, evaluate=False)
+            env.end_episode()
     except EnvironmentFailedError as error:
-        raise EnvironmentFailedError(
-            f"the environment failed in episode {session.episodes + env.n_resets - resets}, "
-            f"at step {session.steps + env.n_steps - steps}: {error}"
-        ) from error
+        when = (
+            f"in episode {session.episodes + named.n_resets - resets}, "
+            f"at step {session.steps + named.n_steps - steps}"
+        )
+        raise EnvironmentFailedError(error.what, when) from error
     _write_down(session, outcomes, tabulate(learner.epsilon, len(outcomes.steps), before.episode))
     return state
 
 
-def _evaluate_if_due(session: Session, learner: TabularLearner, state: RunState, firsts: tuple[int, int]) -> None:
+def _evaluate_if_due(session: Session, learner: TabularLearner, state: RunState, env: EpisodeLog) -> None:
     if not session.evaluation_is_due(session.episodes):
         return
     try:
-        actor = TableActor(learner.policy_of(state.tables), *firsts)
-        session.evaluate(actor, session.episodes, lambda: _policy_state(session, state, firsts))
+        actor = TableActor(learner.policy_of(state.tables), *_firsts(env))
+        session.evaluate(actor, session.episodes, lambda: _policy_state(session, state, env))
     except TrainingStopped:
-        _save(session, state)
+        _save(session, state, env)
         raise
 
 
-def _policy_state(session: Session, state: RunState, firsts: tuple[int, int]) -> dict[str, Any]:
-    return table_state(session.config.algo, session.config.arguments, state.tables, *firsts)
+def _firsts(env: EpisodeLog) -> tuple[int, int]:
+    """Numbers of the first state and of the first action."""
+    seen, actions = env.observation_space, env.action_space
+    assert isinstance(seen, Discrete)
+    assert isinstance(actions, Discrete)
+    return int(seen.start), int(actions.start)
+
+
+def _policy_state(session: Session, state: RunState, env: EpisodeLog) -> dict[str, Any]:
+    return table_state(session.config.algo, session.config.arguments, state.tables, *_firsts(env))
 
 
 def _until_something_happens(session: Session, piece: int) -> int:
@@ -164,11 +174,13 @@ def _write_down(session: Session, outcomes: EpisodeOutcomes, epsilons: Any) -> N
     )
 
 
-def _save(session: Session, state: RunState, finished: bool = False) -> None:
-    session.save(lambda: {"document": state.document(), "arrays": state.arrays()}, finished)
+def _save(session: Session, state: RunState, env: EpisodeLog, finished: bool = False) -> None:
+    session.save(
+        lambda: {"document": state.document(), "arrays": state.arrays(), "earlier": env.earlier_state()}, finished
+    )
 
 
-def _restored(saved: Mapping[str, Any], fresh: RunState, session: Session) -> RunState:
+def _restored(saved: Mapping[str, Any], fresh: RunState, session: Session, env: EpisodeLog) -> RunState:
     document, arrays = take_mapping(saved, "document"), take_mapping(saved, "arrays")
     if set(arrays) != {*fresh.tables, "carry"}:
         raise InputError("the checkpoint must have the learner's tables, and no others")
@@ -177,4 +189,7 @@ def _restored(saved: Mapping[str, Any], fresh: RunState, session: Session) -> Ru
     state = RunState.restore(document, arrays)
     if (state.learner, state.seed, state.episode) != (fresh.learner, fresh.seed, session.episodes):
         raise InputError("the checkpoint must be one of this run's learner, seed and number of episodes")
+    refused = env.repeat_earlier(take_mapping(saved, "earlier"))
+    if refused is not None:
+        raise InputError(f"env must be one that can be restored: {refused}")
     return state

@@ -58,6 +58,8 @@ def film(
             if len(frames) == most_frames:
                 return frames
             frames.append(_frame(env, _caption(moment, names[moment.action - first]), moment))
+            if frames[-1].shape != frames[0].shape:
+                raise InputError("--render needs frames of one size, and this environment's change theirs")
     return frames
 
 
@@ -72,8 +74,12 @@ def _frame(env: gymnasium.Env[Any, Any], caption: str, moment: Moment) -> Frame:
         shown = np.asarray(env.render())
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"--render needs what this environment draws with: {error}") from None
+    except ValueError:
+        raise InputError("--render needs frames that are arrays, and this environment's are ragged") from None
     if shown.ndim != 3 or shown.shape[2] != 3 or shown.dtype != np.uint8:
         raise InputError("--render needs an environment that renders as rgb_array, and this one does not")
+    if 0 in shown.shape:
+        raise InputError(f"--render needs frames with at least one pixel, not of shape {shown.shape}")
     scale = max(1, -(-_SMALLEST_WIDTH // shown.shape[1]))
     shown = shown.repeat(scale, axis=0).repeat(scale, axis=1)
     height, width = shown.shape[:2]

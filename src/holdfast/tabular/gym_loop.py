@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.clock import left_after_step
 from holdfast.core.errors import InputError
+from holdfast.core.rewards import LARGEST_REWARD
 from holdfast.tabular.run_state import EpisodeOutcomes, RunState, reset_seed
 
 __all__ = ["GymSteps", "Rule", "Steps", "run_in_python"]
@@ -86,8 +86,8 @@ class GymSteps:
         """Next state, reward, terminated, truncated."""
         observation, reward, terminated, truncated, _ = self._env.step(action + self._first_action)
         worth = float(reward)
-        if not math.isfinite(worth):
-            raise InputError(f"env must give finite rewards, not {worth}")
+        if not abs(worth) <= LARGEST_REWARD:
+            raise InputError(f"env must give finite rewards of at most {LARGEST_REWARD:g} in size, not {worth}")
         return self._state(observation), worth, bool(terminated), bool(truncated)
 
     def _state(self, observation: Any) -> int:

@@ -11,7 +11,7 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from holdfast.core.checks import check_choice
 from holdfast.core.errors import InputError, InputTypeError
-from holdfast.envs import GridWorld, NamedFailures
+from holdfast.envs import EpisodeLog, GridWorld, NamedFailures
 from holdfast.mdp import TabularMDP
 from holdfast.tabular.simulator import FlatModel, flat_model
 
@@ -34,7 +34,7 @@ LOOPS = ("auto", "compiled", "python")
 DEFAULT_STEP_LIMIT = 100
 
 # They pass every step through as it is.
-_TRANSPARENT = (NamedFailures, OrderEnforcing, PassiveEnvChecker, TimeLimit)
+_TRANSPARENT = (EpisodeLog, NamedFailures, OrderEnforcing, PassiveEnvChecker, TimeLimit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 from holdfast.core.errors import InputError
+from holdfast.core.user_code import user_code
 from holdfast.experiments.spec import Experiment
 from holdfast.runs.algorithms import nearest_names
 
@@ -87,14 +88,8 @@ def _imported(module: str, attribute: str, name: str) -> Experiment:
     if module.startswith(f"{__name__}."):
         found = getattr(importlib.import_module(module), attribute)
     else:
-        try:
+        with user_code(f"experiment {name!r} cannot be had: importing {module}"):
             found = getattr(importlib.import_module(module), attribute, None)
-        except (Exception, SystemExit) as error:
-            # Whatever the user's own module raises.
-            raise InputError(
-                f"experiment {name!r} cannot be had: importing {module} raised {type(error).__name__}: "
-                f"{' '.join(str(error).split())}"
-            ) from error
     if not isinstance(found, Experiment):
         raise InputError(f"experiment {name!r} must be a holdfast.experiments.spec.Experiment, and is none")
     return found

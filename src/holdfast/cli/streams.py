@@ -1,0 +1,112 @@
+"""Where the command line prints: streams that are closed, full, or cannot show our characters lose no result."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+__all__ = ["EXIT_OUTPUT_LOST", "flushed", "let_go_of_output", "usable_streams"]
+
+EXIT_OUTPUT_LOST = 1
+
+_HANDLER = "holdfast.plain"
+_PLAIN = {
+    "█": "#",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "·": "|",
+    "…": "...",
+    "×": "x",
+    "±": "+-",
+    "≤": "<=",
+    "≥": ">=",
+    "→": "->",
+    "ε": "eps",
+    "\N{REPLACEMENT CHARACTER}": "?",
+}
+"""What stands for our characters where they cannot be shown."""
+
+
+@contextmanager
+def usable_streams() -> Iterator[None]:
+    """Let whatever is printed arrive, for as long as the block lasts.
+
+    Characters that a stream cannot show are replaced. With a closed standard output the results go to the standard
+    error; where that is closed too, nobody can be told.
+    """
+    _occupy_standard_descriptors()
+    before = sys.stdout, sys.stderr
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123 - no path of a file
+        # None is what Python has for a stream that was closed when it began.
+        sys.stderr = sys.stderr or nowhere
+        sys.stdout = sys.stdout or sys.stderr
+        streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
+        changed = [(stream, errors) for stream in streams if (errors := _replaced_errors(stream)) is not None]
+        try:
+            yield
+        finally:
+            for stream, errors in changed:
+                # An environment may have closed it.
+                with suppress(ValueError):
+                    stream.reconfigure(errors=errors)
+            sys.stdout, sys.stderr = before
+
+
+def flushed(code: int) -> int:
+    """Write what is still buffered; ``code``, or another exit code where the output is lost."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough: nothing is wrong.
+        let_go_of_output()
+        return 0
+    except OSError as error:
+        let_go_of_output()
+        if code != 0:
+            return code
+        sys.stderr.write(f"holdfast: the standard output cannot be written: {error.strerror or error}\n")
+        return EXIT_OUTPUT_LOST
+    return code
+
+
+def let_go_of_output() -> None:
+    """Send what is still to be printed nowhere: else Python would try again when the process ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, sys.stdout.fileno())
+    finally:
+        os.close(nowhere)
+
+
+def _occupy_standard_descriptors() -> None:
+    """See that 0, 1 and 2 are open: else the next file would get such a number, and all that is printed."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The smallest number that is free, which is this one.
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _replaced_errors(stream: Any) -> str | None:
+    """Let a stream replace what it cannot show; what it did before, or None if it is left as it is."""
+    errors = getattr(stream, "errors", None)
+    if errors not in ("strict", "surrogateescape") or not hasattr(stream, "reconfigure"):
+        return None
+    stream.reconfigure(errors=_HANDLER)
+    return str(errors)
+
+
+def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(one) or one.encode("ascii", "backslashreplace").decode() for one in text), error.end
+
+
+codecs.register_error(_HANDLER, _in_plain_characters)
