@@ -141,7 +141,7 @@ def _asked(experiment: Experiment, what: str, ask: Callable[[], T]) -> T:
     try:
         return ask()
     except Exception as error:
-        if experiment.label.startswith("fig:") or os.environ.get("HOLDFAST_DEBUG"):
+        if experiment.reference.startswith(("fig:", "holdfast.")) or os.environ.get("HOLDFAST_DEBUG"):
             raise
         told = " ".join(str(error).split())
         raise InputError(

@@ -18,7 +18,7 @@ from gymnasium import wrappers
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
-from holdfast.core.errors import InputTypeError
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved import json_copy, restore_generator
 
 __all__ = ["EpisodeLog", "allow_repetition", "episode_seed", "repeatable_wrappers"]
@@ -125,7 +125,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         try:
             # A copy: the options are the caller's, and the environment may write into them.
             self._options, self._options_are_lost = json_copy(options), False
-        except ValueError:
+        except InputError:
             self._options, self._options_are_lost = None, True
         self._seed, self._actions = seed, []
         # Environments from before there were options have no argument for them.
@@ -195,7 +195,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         self._run_seed, self._episode = int(state["run_seed"]), int(state["episode"])
         try:
             restore_generator(self.action_space.np_random, state, "action_space")
-        except ValueError as error:
+        except InputError as error:
             return str(error)
         return None
 

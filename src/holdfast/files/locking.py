@@ -21,7 +21,7 @@ LOCK = ".lock"
 _TRIES = 5
 
 
-class FolderInUseError(ValueError):
+class FolderInUseError(InputError):
     """Another process writes to the folder."""
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_discount
-from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.errors import InputError, InputTypeError, is_raised_by_holdfast
 from holdfast.mdp.kernels import DeterministicKernel, Kernel, SparseKernel, kernel_from
 from holdfast.mdp.toy_text import read_transition_table, without_harmless_wrappers
 
@@ -90,7 +90,7 @@ class TabularMDP:
         gamma = check_discount(gamma)
         unwrapped = without_harmless_wrappers(env)
         if hasattr(unwrapped, "tabular_mdp"):
-            model = unwrapped.tabular_mdp(gamma)
+            model = _own_model(unwrapped, gamma)
             if not isinstance(model, cls):
                 raise InputTypeError(f"tabular_mdp() of {type(unwrapped).__name__} must return a TabularMDP")
             return model
@@ -123,6 +123,20 @@ class TabularMDP:
             f"TabularMDP({kind}, n_states={self.n_states}, n_actions={self.n_actions}, gamma={self.gamma}, "
             f"{int(self.terminal.sum())} terminal)"
         )
+
+
+def _own_model(env: Any, gamma: float) -> Any:
+    """What an environment says of itself, which may be one of a user's."""
+    try:
+        return env.tabular_mdp(gamma)
+    except Exception as error:
+        if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
+            raise
+        said = " ".join(str(error).split())
+        raise InputError(
+            f"tabular_mdp() of {type(env).__name__} must return a TabularMDP, and raised {type(error).__name__}: "
+            f"{said}"
+        ) from error
 
 
 def _terminal_mask(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool_]:

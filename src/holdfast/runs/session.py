@@ -371,5 +371,5 @@ def _timing(folder: RunFolder) -> Rows:
     """The file of times goes on where it is: it tells what happened, not what the run is."""
     try:
         return Rows(folder.timing, _TIMING_COLUMNS, folder.timing.stat().st_size)
-    except (ValueError, OSError):
+    except (InputError, OSError):
         return Rows(folder.timing, _TIMING_COLUMNS)

@@ -68,9 +68,9 @@ def _frame(env: gymnasium.Env[Any, Any], caption: str, moment: Moment) -> Frame:
     try:
         shown = np.asarray(env.render())
     except gymnasium.error.DependencyNotInstalled as error:
-        raise InputError(f"--render needs what this environment draws with: {error}") from None
+        raise InputError(f"a film needs what this environment draws with: {error}") from None
     if shown.ndim != 3 or shown.shape[2] != 3 or shown.dtype != np.uint8:
-        raise InputError("--render needs an environment that renders as rgb_array, and this one does not")
+        raise InputError("a film needs an environment that renders as rgb_array, and this one does not")
     scale = max(1, -(-_SMALLEST_WIDTH // shown.shape[1]))
     shown = shown.repeat(scale, axis=0).repeat(scale, axis=1)
     height, width = shown.shape[:2]
@@ -103,7 +103,7 @@ def write_film(frames: Sequence[Frame], path: Path, frames_per_second: int = 30)
     """
     kind = path.suffix.lower()
     if kind not in FORMATS:
-        raise InputError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
+        raise InputError(f"path must end in .gif or .mp4, not {str(path)!r}", "path")
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(path) as unfinished:
         if kind == ".gif":
@@ -132,7 +132,7 @@ def _write_mp4(frames: Sequence[Frame], path: Path, frames_per_second: int) -> N
         import imageio_ffmpeg
     except ImportError:
         raise InputError(
-            "--render needs the package imageio-ffmpeg for an .mp4 file (pip install 'holdfast[video]'); "
+            "an .mp4 file needs the package imageio-ffmpeg (pip install 'holdfast[video]'); "
             "a .gif file needs nothing"
         ) from None
     height, width = frames[0].shape[:2]
