@@ -166,8 +166,8 @@ def test_what_is_about_the_chain_is_refused_where_there_is_none() -> None:
         explore(many, "far", [1], horizon=3)
     notes = explore(many, "far", [1], steps=20).notes
     assert (
-        notes[0] == "Episodes were played, for 20002 states are many for a chain: --study chain estimates it all "
-        "the same."
+        notes[0] == "Episodes were played, for 20002 states are many for a chain: the study 'chain' estimates it "
+        "all the same."
     )
 
 

@@ -87,7 +87,7 @@ def test_values_of_the_right_kind(kinds: tuple[str, ...], typed: Any, found: Any
     ],
 )
 def test_values_of_another_kind_are_refused(kinds: tuple[str, ...], typed: Any) -> None:
-    with pytest.raises(ValueError, match="^x must be "):
+    with pytest.raises(ValueError, match=r"^x must be "):
         Argument("x", None, kinds).check(typed)
 
 
