@@ -105,7 +105,8 @@ def _verdict(
         told = said if said.startswith("the environment") else f"the environment failed: {said}"
         return EXIT_ENVIRONMENT_FAILED, told
     if isinstance(error, MemoryError):
-        return EXIT_BAD_INPUT, f"this needs more memory than there is ({error}): choose something smaller"
+        said = f" ({error})" if str(error) else ""
+        return EXIT_BAD_INPUT, f"this needs more memory than there is{said}: choose something smaller"
     if isinstance(error, OSError) and _is_of_the_machine(error):
         return EXIT_BAD_INPUT, str(error) if error.filename is None else f"{error.filename}: {error.strerror}"
     return EXIT_FAULT, recorded_fault(error, sys.argv[1:] if argv is None else argv)
