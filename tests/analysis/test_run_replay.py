@@ -93,9 +93,9 @@ def test_runs_without_a_replay_say_so_in_a_sentence(tmp_path, run):
     with pytest.raises(ValueError, match=r"perq learns in a table without one$"):
         read_replay(tmp_path / "table")
     trained(NETWORK, tmp_path / "bare", checkpoint_every=0.0)
-    with pytest.raises(ValueError, match=r"keeps no replay: it was trained with --checkpoint-every 0$"):
+    with pytest.raises(ValueError, match=r"keeps no replay: it was trained with checkpoint_every=0$"):
         read_replay(tmp_path / "bare")
-    with pytest.raises(ValueError, match=r"^--run must be the folder of a run of holdfast train, and .* is none$"):
+    with pytest.raises(ValueError, match=r"^run must be the folder of a run of holdfast train, and .* is none$"):
         read_replay(tmp_path)
     copy = tmp_path / "copy"
     shutil.copytree(run, copy, symlinks=True)

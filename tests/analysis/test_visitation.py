@@ -288,7 +288,7 @@ def bad_calls() -> Iterator[Any]:
     yield call("axes must be two numbers", TypeError, env="CartPole-v1", axes=3)
     yield call("axes must be two different numbers in 0..3", ValueError, env="CartPole-v1", axes=(0, 4))
     yield call("axes must be None where observations are no vectors", ValueError, axes=(0, 1))
-    yield call("--axes must be two different ones of", ValueError, env="CartPole-v1", axes="pole, cart")
+    yield call("axes must be two different ones of", ValueError, env="CartPole-v1", axes="pole, cart")
 
 
 @pytest.mark.parametrize(("env", "k_values", "more", "error", "sentence"), list(bad_calls()))

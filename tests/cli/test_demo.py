@@ -76,7 +76,7 @@ def test_without_pygame_there_is_no_film_but_a_demo(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert main(["demo", "-o", str(tmp_path)]) == 0
-    assert "  no film: --render needs what this environment draws with: pygame is not" in capfd.readouterr().out
+    assert "  no film: a film needs what this environment draws with: pygame is not" in capfd.readouterr().out
     assert not (tmp_path / "film.gif").exists()
 
 

@@ -177,9 +177,18 @@ def test_code_is_run_only_when_it_is_named(
         (["table", "--episodes", "0"], "--episodes must be a whole number of at least 1"),
         (["table", "--seed", "-1"], "--seed must be a whole number of at least 0"),
         (["table", "--decision-tolerance", "-1"], "--decision-tolerance must be"),
-        (["table", "--decision-tolerance", "2", "--interrupt-margin", "1"], "interrupt_margin must be at least"),
-        (["network", "--decision-tolerance", "2", "--interrupt-margin", "1"], "interrupt_margin must be at least"),
-        (["temporl", "--decision-tolerance", "2"], "must not be given for TempoRL's policy"),
+        (
+            ["table", "--decision-tolerance", "2", "--interrupt-margin", "1"],
+            ": --interrupt-margin must be at least --decision-tolerance, which is 2, not 1: ",
+        ),
+        (
+            ["network", "--decision-tolerance", "2", "--interrupt-margin", "1"],
+            ": --interrupt-margin must be at least --decision-tolerance, which is 2, not 1: ",
+        ),
+        (
+            ["temporl", "--decision-tolerance", "2"],
+            ": --decision-tolerance and --interrupt-margin must not be given for",
+        ),
         (["table", "--render", "film.avi"], "--render must name a file that ends in .gif or .mp4"),
         (["table", "--env", "MountainCar-v0"], "the policy was trained for other observations"),
         (["network", "--axes", "0,1"], "--axes must be given with --out"),

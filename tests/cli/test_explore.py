@@ -332,7 +332,7 @@ def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--run", "there", "--gamma", "0.9"], ": --gamma must not be given with --run"),
         (["--run", "there", "--study", "visits"], ": --study must not be given with --run"),
         (["CartPole-v1", "--study", "chain"], "transition table"),
-        (["CartPole-v1", "--study", "chain"], ": --study must be visits or auto without a transition table: "),
+        (["CartPole-v1", "--study", "chain"], ": --study must be 'visits' or 'auto' without a transition table: "),
         (["FrozenLake-v1", "--holes", "wall", "--study", "chain"], ": --holes must be 'restart'"),
         (["no_such_module:make"], "importing no_such_module raised ModuleNotFoundError"),
         (["CliffHanger-v0"], "CliffHanger"),

@@ -176,7 +176,7 @@ def test_the_help_is_quick_and_narrow(capsys: pytest.CaptureFixture[str], monkey
         (["network", "x.onnx", "--interrupt-margin", "inf"], "--interrupt-margin must be a finite number"),
         (
             ["network", "x.onnx", "--decision-tolerance", "2", "--interrupt-margin", "1"],
-            "interrupt_margin must be at least",
+            "--interrupt-margin must be at least --decision-tolerance, which is ",
         ),
         (["temporl", "x.onnx", "--decision-tolerance", "2"], "must not be given for TempoRL's policy"),
         (["table"], "the following arguments are required: FILE"),

@@ -117,7 +117,7 @@ def test_no_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"no runs in {tmp_path}\n"
     assert main(["runs", str(tmp_path / "nowhere")]) == 2
-    assert "DIR must be a folder with runs" in capsys.readouterr().err
+    assert "DIR must be one with runs" in capsys.readouterr().err
 
 
 def test_listing_needs_no_torch(folder: Path) -> None:

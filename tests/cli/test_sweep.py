@@ -68,7 +68,7 @@ def test_a_training_without_an_episode_is_said_to_be_too_short(capsys: pytest.Ca
     command = "sweep --env MountainCar-v0 --grid k_max=1 --steps 20 --seeds 1 --set learning_starts=10 -o s"
     assert main(command.split()) == 1
     out = capsys.readouterr().out
-    assert "no episode ended within the steps that were trained: give more --steps" in out
+    assert "no episode ended within the steps that were trained: train for more" in out
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_training_without_an_episode_is_said_to_be_too_short(capsys: pytest.Ca
             "--grid k_max=2,0 --algo perdqn --env CartPole-v1 --steps 9",
             "k_max must be a whole number of at least 1",
         ),
-        ("--grid algo=perq,perx", "--algo must be one of"),
+        ("--grid algo=perq,perx", "--grid: algo must be one of"),
         ("--grid alpha=.1 --seeds 0", "--seeds must be a whole number of at least 1"),
         ("--grid alpha=.1 --env nowhere", "environment 'nowhere' is unknown"),
         ("--grid alpha=.1 --jobs 0", "--jobs must be a whole number of at least 1"),

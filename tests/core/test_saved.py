@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.core.errors import InputError
 from holdfast.core.saved import (
     json_copy,
     restore_generator,
@@ -73,7 +74,7 @@ def test_a_missing_field_is_named(read, state):
 def refusal(read, value):
     try:
         read({"x": value})
-    except ValueError as error:
+    except InputError as error:
         return str(error)
     return None
 

@@ -29,7 +29,7 @@ from tests.deep.probes import Pier
         (
             {"interrupt_margin": 0.1, "decision_tolerance": 0.2},
             ValueError,
-            r"interrupt_margin must be at least decision_tolerance = 0\.2, not 0\.1",
+            r"interrupt_margin must be at least decision_tolerance, which is 0\.2, not 0\.1",
         ),
         (
             {"interrupt_margin": -1.0},

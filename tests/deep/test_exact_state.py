@@ -27,6 +27,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack, VecMonitor, VecNormalize
 
+from holdfast.core.errors import InputError
 from holdfast.deep import EZGreedyDQN, OptionDQN, PerDQN, TempoRLDQN, make_vec_env
 from holdfast.deep.agent_state import FORMAT
 from holdfast.deep.kept_values import KeptValues
@@ -735,7 +736,7 @@ def verdict(model: PerDQN, state: Any) -> str:
     """``"refused"`` in one sentence, ``"accepted"``, or what else happened."""
     try:
         model.restore(state)
-    except ValueError as error:
+    except InputError as error:
         return "refused" if SENTENCE.fullmatch(str(error)) else f"ValueError: {error}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"

@@ -5,6 +5,7 @@ from typing import Any
 import gymnasium
 import pytest
 
+from holdfast.core.errors import InputError
 from holdfast.envs import SHORT_NAMES, GridWorld, is_code, make_env
 
 
@@ -40,7 +41,7 @@ def test_a_short_name_wins_over_a_file(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def sentence_of(name: Any, **kwargs: Any) -> str:
-    with pytest.raises((ValueError, TypeError)) as caught:
+    with pytest.raises(InputError) as caught:
         make_env(name, **kwargs)
     assert "\n" not in str(caught.value)
     return str(caught.value)

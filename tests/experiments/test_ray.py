@@ -106,7 +106,7 @@ def test_without_ray_the_sentence_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["reproduce", "tabular", "--engine", "ray", "-o", str(tmp_path / "c")]) == 2
     assert capsys.readouterr().err == (
-        "holdfast reproduce: --engine ray needs Ray, which is not installed: pip install 'holdfast-rl[ray]'\n"
+        "holdfast reproduce: the Ray engine needs Ray, which is not installed: pip install 'holdfast-rl[ray]'\n"
     )
     assert not (tmp_path / "c").exists()
 

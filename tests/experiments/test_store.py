@@ -157,7 +157,7 @@ def test_going_on_must_be_asked_for(tmp_path: Path) -> None:
     jobs, folder = QUICK.jobs("smoke"), tmp_path / "c"
     assert check_folder(QUICK, jobs, folder, False, "smoke") == 0
     store_of(QUICK, folder, 3)
-    with pytest.raises(ValueError, match="has the rows of 3 of 4 jobs: give --resume to go on with it"):
+    with pytest.raises(ValueError, match="has the rows of 3 of 4 jobs: give resume=True to go on with it"):
         check_folder(QUICK, jobs, folder, False, "smoke")
     assert check_folder(QUICK, jobs, folder, True, "smoke") == 3
     # More seeds than before are more jobs of the same sweep.

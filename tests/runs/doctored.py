@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.errors import InputError
 from holdfast.runs import RunFolder, load_policy, train
 from holdfast.runs.curves import learning_curves
 
@@ -50,12 +51,7 @@ def use(run: Path, options: dict[str, Any] | None) -> list[str]:
     def attempt(action: Any) -> None:
         try:
             action()
-        except (ValueError, OSError) as error:
-            refused.append(" ".join(str(error).split()))
-        except TypeError as error:
-            # One of our own checks says what must be.
-            if " must be " not in str(error):
-                raise
+        except (InputError, OSError) as error:
             refused.append(" ".join(str(error).split()))
 
     problem = RunFolder(run).status().problem

@@ -227,7 +227,7 @@ def test_a_locked_run_is_refused(tmp_path: Path) -> None:
     [
         ({**TABLE, "set": {"alpha": 7.0}}, "alpha must be"),
         ({**NETWORK, "set": {"gamma": 2.0}}, "gamma must be"),
-        ({**NETWORK, "device": "abacus"}, "--device must be auto, cpu"),
+        ({**NETWORK, "device": "abacus"}, "device must be auto, cpu"),
     ],
 )
 def test_nothing_is_left_behind_by_a_run_that_cannot_begin(

@@ -216,8 +216,8 @@ def test_coins_fall_only_where_an_option_begins() -> None:
         ({"interrupt_margin": -1.0}, "interrupt_margin must be a finite number of at least 0, not -1.0"),
         (
             {"interrupt_margin": 0.1, "decision_tolerance": 0.2},
-            "interrupt_margin must be at least decision_tolerance = 0.2, "
-            "or options chosen for their length are cut at once, not 0.1",
+            "interrupt_margin must be at least decision_tolerance, which is 0.2, not 0.1: "
+            "a hold would be dropped as soon as it is chosen",
         ),
     ],
 )

@@ -39,7 +39,7 @@ def test_interruption() -> None:
 
 
 def test_a_margin_below_the_tolerance_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"interrupt_margin must be at least decision_tolerance = 0\.2"):
+    with pytest.raises(ValueError, match=r"interrupt_margin must be at least decision_tolerance, which is 0\.2"):
         GreedyPolicy(Q, decision_tolerance=0.2, interrupt_margin=0.1)
     GreedyPolicy(Q, decision_tolerance=0.2, interrupt_margin=0.2)
 

@@ -184,7 +184,7 @@ def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation
         return "episodes that did not end were cut off"
     # A quantile whose upper end is not known may be anything: so it is with fewer than 36 episodes.
     if any(math.isnan(result.upper_return.high) for result in results):
-        return "there are too few episodes to see whether longer holds do harm; give a larger --budget"
+        return "there are too few episodes to see whether longer holds do harm; play more steps"
     return None
 
 

@@ -140,7 +140,7 @@ def visits_in(env: gymnasium.Env[Any, Any], n_settings: int, axes: tuple[int, in
         allowed = (
             f"two different numbers in 0..{width - 1}" if width >= 2 else "None where observations are no vectors"
         )
-        raise InputError(f"axes must be {allowed}, not {axes!r}")
+        raise InputError(f"axes must be {allowed}, not {axes!r}", "axes")
     if isinstance(space, spaces.Discrete):
         return _StateVisits(n_settings, space)
     if width == 2 or axes is not None:

@@ -75,7 +75,7 @@ def axes_in(env: gymnasium.Env[Any, Any], given: Any) -> tuple[int, int] | None:
     if isinstance(given, str):
         return two_axes(given, number_names(env))
     if not isinstance(given, Sequence) or len(given) != 2:
-        raise InputTypeError(f"axes must be two numbers, or two names with a comma between, not {given!r}")
+        raise InputTypeError(f"axes must be two numbers, or two names with a comma between, not {given!r}", "axes")
     return check_integer("axes", given[0], at_least=0), check_integer("axes", given[1], at_least=0)
 
 

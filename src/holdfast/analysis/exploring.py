@@ -33,7 +33,7 @@ LARGEST_BUDGET = 1_000_000_000
 HORIZON, GAMMA = 30, 0.99
 """Of the chain and of the fixed skips, unless told."""
 
-_ABOUT_PLAY = "is about played episodes: give --study visits with it"
+_ABOUT_PLAY = "is about played episodes: give study='visits' with it"
 
 LARGEST_CHAIN = 20_000
 """States up to which ``"auto"`` looks at the chain; it is estimated beyond 1,000."""
@@ -97,8 +97,7 @@ def explore(
 ) -> Exploration:
     """Look at random options in ``env`` and advise a longest hold.
 
-    What is given and would have no effect is refused before anything is played; sentences name every argument as
-    it is typed at ``holdfast explore``.
+    What is given and would have no effect is refused before anything is played.
 
     Args:
         env: Where.
@@ -120,24 +119,22 @@ def explore(
         TypeError: An argument is of the wrong kind.
         ValueError: An argument is out of range, or has no effect here.
     """
-    check_choice("--study", study, STUDIES)
-    k_values = sorted({check_integer("--k-max", k) for k in k_values})
+    check_choice("study", study, STUDIES)
+    k_values = sorted({check_integer("k_values", k) for k in k_values})
     check_numbers(steps, horizon, gamma, seed)
     if holes is not None:
-        check_choice("--holes", holes, HOLES)
-    of_play = {"--budget": steps is not None, "--fixed": fixed, "--axes": axes is not None}
-    of_chain = {"--horizon": horizon is not None, "--holes": holes is not None}
+        check_choice("holes", holes, HOLES)
+    of_play = {"steps": steps is not None, "fixed": fixed, "axes": axes is not None}
+    of_chain = {"horizon": horizon is not None, "holes": holes is not None}
     notes: list[str] = []
     if study == "visits":
-        _refuse(of_chain, "is about the chain, and with --study visits episodes are played")
+        _refuse(of_chain, "is about the chain, and with study='visits' episodes are played")
     if study == "chain":
         _refuse(of_play, _ABOUT_PLAY)
     model = _model(env, GAMMA if gamma is None else gamma, must_be=study == "chain")
     if model is None:
         _refuse(of_chain, "is about the chain, and there is no transition table here")
-        _refuse(
-            {"--gamma": gamma is not None}, "is about exact frame skips, and there is no transition table here"
-        )
+        _refuse({"gamma": gamma is not None}, "is about exact frame skips, and there is no transition table here")
     curve = None
     if study != "visits" and model is not None:
         holes = holes or ("wall" if isinstance(env.unwrapped, GridWorld) else "restart")
@@ -172,19 +169,19 @@ def explore(
 
 
 def check_numbers(steps: int | None, horizon: int | None, gamma: float | None, seed: int) -> None:
-    """What numbers must be, under the names that they are typed with; None is what was not given.
+    """What numbers must be; None is what was not given.
 
     Raises:
         TypeError: One is no number.
         ValueError: One is out of range.
     """
-    if steps is not None and check_integer("--budget", steps) > LARGEST_BUDGET:
-        raise InputError(f"--budget must be at most {LARGEST_BUDGET:,}, not {steps:,}")
+    if steps is not None and check_integer("steps", steps) > LARGEST_BUDGET:
+        raise InputError(f"steps must be at most {LARGEST_BUDGET:,}, not {steps:,}", "steps")
     if horizon is not None:
-        check_integer("--horizon", horizon)
+        check_integer("horizon", horizon)
     if gamma is not None:
-        check_real("--gamma", gamma, 0.0, 1.0)
-    check_integer("--seed", seed, at_least=0)
+        check_real("gamma", gamma, 0.0, 1.0)
+    check_integer("seed", seed, at_least=0)
 
 
 @dataclass(frozen=True)
@@ -193,8 +190,8 @@ class _Asked:
 
     Attributes:
         study: Which.
-        of_play: Whether each option that is about played episodes was given.
-        of_chain: Whether each option that is about the chain was given.
+        of_play: Whether each argument that is about played episodes was given.
+        of_chain: Whether each argument that is about the chain was given.
     """
 
     study: str
@@ -202,19 +199,21 @@ class _Asked:
     of_chain: Mapping[str, bool]
 
 
-def _refuse(options: Mapping[str, bool], why: str) -> None:
-    """ValueError that names the first option that was given."""
-    for option, is_given in options.items():
+def _refuse(arguments: Mapping[str, bool], why: str) -> None:
+    """InputError that names the first argument that was given."""
+    for name, is_given in arguments.items():
         if is_given:
-            raise InputError(f"{option} {why}")
+            raise InputError(f"{name} {why}", name, "study")
 
 
 def _model(env: gymnasium.Env[Any, Any], gamma: float, must_be: bool) -> TabularMDP | None:
     try:
         return TabularMDP.from_gymnasium(env, gamma)
-    except (TypeError, ValueError) as error:
+    except InputError as error:
         if must_be:
-            raise InputError(f"--study must be visits or auto without a transition table: {error}") from None
+            raise InputError(
+                f"study must be 'visits' or 'auto' without a transition table: {error}", "study"
+            ) from None
         return None
 
 
@@ -230,18 +229,17 @@ def _chain(
 ) -> ExplorationCurve | None:
     if asked.study == "auto" and model.n_states > LARGEST_CHAIN:
         many = f"{model.n_states} states are many for a chain"
-        _refuse(asked.of_chain, f"is about the chain, and {many}: give --study chain with it")
-        notes.append(f"Episodes were played, for {many}: --study chain estimates it all the same.")
+        _refuse(asked.of_chain, f"is about the chain, and {many}: give study='chain' with it")
+        notes.append(f"Episodes were played, for {many}: the study 'chain' estimates it all the same.")
         return None
     try:
         kernel, states = exploration_kernel(env, holes)
         # One state is no chain: then episodes are played, and what is about them counts.
         is_refused = len(states) > 1 and any(asked.of_play.values())
         curves = () if is_refused else exploration_curves(kernel, k_values, H=(horizon,), seed=seed)
-    except ValueError as error:
-        said = f"--{error}" if str(error).startswith("holes ") else str(error)
+    except InputError as error:
         if asked.study == "chain" or any(asked.of_chain.values()):
-            raise InputError(said) from None
+            raise
         notes.append(f"Episodes were played instead of looking at the chain: {error}.")
         return None
     if is_refused:

@@ -191,7 +191,7 @@ def estimate_run_skips(
     k_max = RunFolder(run).read_config().k_max
     skips = None if ks is None else _checked_skips(ks)
     if k_max == 1 and skips != [1]:
-        raise InputError("this run never held an action longer than one step; train with a larger --k-max")
+        raise InputError("this run never held an action longer than one step; train with a larger k_max")
     if skips is None:
         skips = list(range(1, min(k_max, replay.buffer_size) + 1))
     return estimate_skips(replay, skips, starts=starts, seed=seed)

@@ -37,17 +37,17 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     """
     folder = RunFolder(Path(run))
     if not folder.is_run:
-        raise InputError(f"--run must be the folder of a run of holdfast train, and {str(run)!r} is none")
+        raise InputError(f"run must be the folder of a run of holdfast train, and {str(run)!r} is none", "run")
     config = folder.read_config()
     if not config.algorithm.is_deep:
         raise InputError(
-            f"--run must be of an agent with a replay, and {config.algo} learns in a table without one"
+            f"run must be of an agent with a replay, and {config.algo} learns in a table without one", "run"
         )
     checkpoint = folder.read_checkpoint(config.algo)
     if checkpoint is None:
         raise InputError(f"{run} has no checkpoint yet, and the replay is in it")
     if take(checkpoint, "agent") is None:
-        raise InputError(f"{run} keeps no replay: it was trained with --checkpoint-every 0")
+        raise InputError(f"{run} keeps no replay: it was trained with checkpoint_every=0")
     policy, agent = read_policy(folder.path), take_mapping(checkpoint, "agent")
     actions = space_from(policy, "action_space")
     if not isinstance(actions, spaces.Discrete):
@@ -56,7 +56,7 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     try:
         size = check_integer("buffer_size", arguments.get("buffer_size"))
         gamma = check_discount(arguments.get("gamma"))
-    except (TypeError, ValueError) as error:
+    except InputError as error:
         raise InputError(f"{folder.config_file} is damaged: {error}") from None
     if take(made_of, "k_max") != str(config.k_max):
         raise InputError(f"{folder.config_file} is damaged: k_max must be that of the checkpoint")

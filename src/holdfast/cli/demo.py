@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.errors import InputError
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, metavar="DIR", help="where all goes (default: demo, or demo/quick with --quick)"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -118,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     demo = _QUICK if arguments.quick else _FULL
     out = arguments.out or Path("demo", "quick" if arguments.quick else "")
-    seed = check_integer("--seed", arguments.seed, 0)
+    seed = check_integer("seed", arguments.seed, 0)
     # Here and not in the two trainings, which would both complain.
     make_folders(out)
     sys.stdout.write(f"{demo.titles[0]} and, at the same time, {demo.titles[1]} on {demo.environment}:\n\n")
@@ -291,7 +292,7 @@ def _film(shown: Shown, seed: int, out: Path, width: int) -> str:
     try:
         film = render(shown, shown.actor, [seed], out / "film.gif")
         return f"  {film!s:<{width}}  an episode, with what is held"
-    except ValueError as error:
+    except InputError as error:
         # An environment that cannot be drawn here is no reason to have no demo.
         return f"  no film: {error}"
 

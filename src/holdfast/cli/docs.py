@@ -41,7 +41,7 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("page", metavar="PAGE", nargs="?", help="page to print (default: list all pages)")
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfast.core.distribution import install_command
 
-__all__ = ["add_parser"]
+__all__ = ["add_parser", "package_versions"]
 
 _DESCRIPTION = """\
 Say what holdfast runs with here: versions, threads, devices, the optional parts
@@ -40,7 +40,7 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,13 +60,18 @@ def _examine() -> dict[str, Any]:
         "holdfast": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "packages": {name: _version(name) for name in _NEEDED},
+        "packages": package_versions(),
         "processors": _processors(),
         "torch_threads": _torch("get_num_threads"),
         "devices": _devices(),
         "optional": {extra: _version(package) for extra, (package, _) in _OPTIONAL.items()},
         "numba_cache_writable": _cache_is_writable(),
     }
+
+
+def package_versions() -> dict[str, str | None]:
+    """Versions of the packages that holdfast needs, without importing them; None where one is missing."""
+    return {name: _version(name) for name in _NEEDED}
 
 
 def _version(package: str) -> str | None:

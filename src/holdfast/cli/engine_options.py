@@ -53,10 +53,10 @@ def make_engine(arguments: argparse.Namespace) -> Engine:
     """
     from holdfast.core.checks import check_integer, check_real
 
-    jobs = None if arguments.jobs is None else check_integer("--jobs", arguments.jobs)
+    jobs = None if arguments.jobs is None else check_integer("jobs", arguments.jobs)
     for name in ("address", "cpus_per_job", "gpus_per_job"):
         if arguments.engine != "ray" and getattr(arguments, name) is not None:
-            raise InputError(f"--{name.replace('_', '-')} must be given with --engine ray")
+            raise InputError(f"{name} must be given with --engine ray", name)
     if arguments.engine == "local":
         from holdfast.experiments.engines.local import LocalEngine
 
@@ -64,7 +64,7 @@ def make_engine(arguments: argparse.Namespace) -> Engine:
     from holdfast.experiments.engines.ray import RayEngine
 
     cpus, gpus = (
-        default if given is None else check_real(f"--{name}-per-job", given, 0.0, open_low=name == "cpus")
+        default if given is None else check_real(f"{name}_per_job", given, 0.0, open_low=name == "cpus")
         for name, given, default in (("cpus", arguments.cpus_per_job, 1.0), ("gpus", arguments.gpus_per_job, 0.0))
     )
     if jobs is None and arguments.address is None:

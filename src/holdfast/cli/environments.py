@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import warnings
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
     import gymnasium
@@ -30,25 +29,16 @@ def named_environment(arguments: argparse.Namespace) -> gymnasium.Env[Any, Any]:
         warnings.simplefilter("always", UserWarning)
         try:
             env = make_env(arguments.environment, **given)
-        except TypeError as error:
-            raise InputTypeError(_how_to_give(arguments.environment, error)) from error
+        except InputError as error:
+            lacking = [name for name in error.arguments if name not in given]
+            if not lacking:
+                raise
+            how = " ".join(f"{name}=VALUE" for name in lacking)
+            it = "them" if len(lacking) > 1 else "it"
+            raise InputError(f"{error}: give {it} as --env-kwargs {how}") from error
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         sys.stderr.write(f"holdfast {arguments.verb}: warning: {sentence}\n")
     return env
-
-
-def _how_to_give(name: str, error: TypeError) -> str:
-    """What went wrong, and where arguments are lacking how to give them."""
-    # What make_env says of one argument, and Python of several.
-    lacking = re.search(r"needs the argument (.*)|missing \d+ required .*arguments: (.*)", str(error))
-    if lacking is None:
-        return str(error)
-    names = re.findall(r"'(\w+)'", lacking[1] or lacking[2])
-    listed = ", ".join(map(repr, names[:-1])) + " and " + repr(names[-1]) if len(names) > 1 else repr(names[0])
-    return (
-        f"environment {name!r} needs the argument{'s' if len(names) > 1 else ''} {listed}: give "
-        f"{'them' if len(names) > 1 else 'it'} as --env-kwargs {' '.join(f'{one}=VALUE' for one in names)}"
-    )
 
 
 def output_folder(arguments: argparse.Namespace) -> Path | None:

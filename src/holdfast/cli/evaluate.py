@@ -51,7 +51,10 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--episodes", type=int, default=20, metavar="N", help="episodes to play (default: 20)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the episodes (default: 0)")
     parser.add_argument(
-        "--env", metavar="ENV", help="another environment; one that is code (module:callable) must be named here"
+        "--env",
+        dest="environment",
+        metavar="ENV",
+        help="another environment; one that is code (module:callable) must be named here",
     )
     parser.add_argument(
         "--env-kwargs", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="its arguments"
@@ -81,7 +84,7 @@ def add_parser(verbs: Any) -> None:
         help="which two observations the map shows, by number from 0 or name (default: those that matter most)",
     )
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -94,11 +97,11 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.runs.evaluation import evaluation_seeds
     from holdfast.runs.showing import open_policy
 
-    episodes = check_integer("--episodes", arguments.episodes)
-    seed = check_integer("--seed", arguments.seed, 0)
-    allow_code(arguments.env)
+    episodes = check_integer("episodes", arguments.episodes)
+    seed = check_integer("seed", arguments.seed, 0)
+    allow_code(arguments.environment)
     kwargs = keyword_arguments("--env-kwargs", arguments.env_kwargs)
-    shown = open_policy(policy_folder(arguments), arguments.env, kwargs)
+    shown = open_policy(policy_folder(arguments), arguments.environment, kwargs)
     _refuse_what_would_be_ignored(arguments)
     axes = _axes(shown, arguments.axes)
     if arguments.out is not None:
@@ -129,7 +132,7 @@ def _refuse_what_would_be_ignored(arguments: argparse.Namespace) -> None:
     if arguments.sweep_tolerance:
         for name in ("axes", "render", "decision_tolerance", "interrupt_margin"):
             if getattr(arguments, name) is not None:
-                raise InputError(f"--{name.replace('_', '-')} must not be given with --sweep-tolerance")
+                raise InputError(f"{name} must not be given with --sweep-tolerance", name)
     if arguments.axes is not None and arguments.out is None:
         raise InputError("--axes must be given with --out, the folder that the map is drawn into")
 
@@ -195,8 +198,8 @@ def _env_with_pictures(shown: Shown) -> Any:
     """The environment of a film; one of the user's own may render without being asked to."""
     try:
         return shown.make_env(render_mode="rgb_array")
-    except ValueError as error:
-        if "render_mode" not in str(error):
+    except InputError as error:
+        if "render_mode" not in error.arguments:
             raise
     env = shown.make_env()
     if env.render_mode == "rgb_array":

@@ -62,13 +62,13 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument(
         "--run",
-        dest="folder",
         type=Path,
         metavar="RUN",
         help="instead of ENV: estimate fixed frame skips from the replay of this run",
     )
     parser.add_argument(
         "--k-max",
+        dest="k_values",
         metavar="K,K,...",
         help="which to compare (default: 1,2,4,8,16,32,64; with --run all up to that of the run)",
     )
@@ -79,7 +79,11 @@ def add_parser(verbs: Any) -> None:
         help="chain: exact, needs a transition table; visits: play episodes; auto: chain where there is a table",
     )
     parser.add_argument(
-        "--budget", type=whole_number, metavar="N", help="visits: steps to play for each k_max (default: 50000)"
+        "--budget",
+        dest="steps",
+        type=whole_number,
+        metavar="N",
+        help="visits: steps to play for each k_max (default: 50000)",
     )
     parser.add_argument(
         "--fixed", action="store_true", help="visits: also play options that are always k_max steps long"
@@ -113,12 +117,12 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print the numbers alone, as JSON, and write files only with -o"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Study, print, write."""
-    if (arguments.environment is None) == (arguments.folder is None):
+    if (arguments.environment is None) == (arguments.run is None):
         raise InputError("ENV or --run must be given, and not both")
     return _from_run(arguments) if arguments.environment is None else _from_environment(arguments)
 
@@ -132,8 +136,8 @@ def _from_environment(arguments: argparse.Namespace) -> int:
     from holdfast.cli.waiting import Waiting
     from holdfast.envs import NamedFailures
 
-    k_values = _k_values("1,2,4,8,16,32,64" if arguments.k_max is None else arguments.k_max)
-    check_numbers(arguments.budget, arguments.horizon, arguments.gamma, arguments.seed)
+    k_values = _k_values("1,2,4,8,16,32,64" if arguments.k_values is None else arguments.k_values)
+    check_numbers(arguments.steps, arguments.horizon, arguments.gamma, arguments.seed)
     out = output_folder(arguments)
     with prints_apart(arguments), ExitStack() as stack:
         env = named_environment(arguments)
@@ -145,7 +149,7 @@ def _from_environment(arguments: argparse.Namespace) -> int:
                 arguments.environment,
                 k_values,
                 study=arguments.study,
-                steps=arguments.budget,
+                steps=arguments.steps,
                 fixed=arguments.fixed,
                 axes=arguments.axes,
                 horizon=arguments.horizon,
@@ -176,11 +180,11 @@ def _from_run(arguments: argparse.Namespace) -> int:
     from holdfast.core.checks import check_integer
 
     _check_only_of_runs(arguments)
-    check_integer("--seed", arguments.seed, at_least=0)
+    check_integer("seed", arguments.seed, at_least=0)
     if arguments.out is not None:
         check_folder(arguments.out)
-    run = listed_folder(arguments.folder)
-    k_values = None if arguments.k_max is None else _k_values(arguments.k_max)
+    run = listed_folder(arguments.run)
+    k_values = None if arguments.k_values is None else _k_values(arguments.k_values)
     with Waiting(sys.stderr, "fitting the values of every skip"):
         estimates = estimate_run_skips(run, k_values, seed=arguments.seed)
     document = {"run": str(run), "fixed_skips": [asdict(found) for found in estimates]}
@@ -196,7 +200,7 @@ def _check_only_of_runs(arguments: argparse.Namespace) -> None:
     """ValueError for an option that a run knows better, or knows nothing of."""
     given = {
         "--study": arguments.study != "auto",
-        "--budget": arguments.budget is not None,
+        "--budget": arguments.steps is not None,
         "--fixed": arguments.fixed,
         "--axes": arguments.axes is not None,
         "--horizon": arguments.horizon is not None,

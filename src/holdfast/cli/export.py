@@ -49,12 +49,11 @@ def add_parser(verbs: Any) -> None:
         help="observations whose decisions are compared before the file is written (default: 10000)",
     )
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Export, print."""
-    from holdfast.core.checks import check_integer
     from holdfast.runs.export import export_onnx
 
     try:
@@ -62,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
             policy_folder(arguments),
             arguments.file,
             *acting_options(arguments),
-            check=check_integer("--check", arguments.check),
+            check=arguments.check,
             told=_told,
         )
     finally:

@@ -16,7 +16,7 @@ def run_verb(arguments: argparse.Namespace) -> int:
     from holdfast.core.user_code import described, is_interrupt, place_of
 
     try:
-        return int(arguments.run(arguments))
+        return int(arguments.execute(arguments))
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:

@@ -1,20 +1,25 @@
-"""The entry point: find the verb, run it, and turn bad input into one sentence and exit code 2."""
+"""The entry point: find the verb, run it, and say in one line what went wrong, and whose fault it is."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import NoReturn, cast
 
 from holdfast import __version__
 from holdfast.cli import demo, docs, doctor, evaluate, explore, export, plot, reproduce, runs, solve, sweep, train
+from holdfast.cli.faults import recorded_fault
 from holdfast.cli.leaving import run_verb
 from holdfast.cli.notices import notices
+from holdfast.cli.option_names import as_typed
 from holdfast.cli.streams import flushed, let_go_of_output, usable_streams
 from holdfast.cli.values import printable
+from holdfast.core.errors import InputError
 
 __all__ = ["main"]
 
@@ -22,7 +27,22 @@ _VERBS = (demo, train, evaluate, explore, export, runs, plot, solve, sweep, repr
 
 EXIT_ENVIRONMENT_FAILED = 1
 EXIT_BAD_INPUT = 2
+EXIT_FAULT = 70
+"""As sysexits.h has it: an internal software error."""
 EXIT_INTERRUPTED = 130
+
+_PACKAGE = Path(__file__).parents[1]
+_RUN_OUT = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.ENOMEM,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EAGAIN,
+    errno.EIO,
+}
+"""Of the disk, of memory, of files that may be open, of processes, of a disk that works."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -63,35 +83,61 @@ def _run(argv: Sequence[str] | None) -> int:
             return run_verb(arguments)
     except BrokenPipeError:
         raise
-    except (ValueError, TypeError, OSError, MemoryError) as error:
-        if os.environ.get("HOLDFAST_DEBUG"):
-            raise
-        sys.stderr.write(f"holdfast {arguments.verb}: {printable(_sentence(error))}\n")
-        return EXIT_BAD_INPUT
-    except RuntimeError as error:
-        if os.environ.get("HOLDFAST_DEBUG") or not _is_of_the_environment(error):
-            raise
-        said = printable(_sentence(error))
-        told = said if said.startswith("the environment") else f"the environment failed: {said}"
-        sys.stderr.write(f"holdfast {arguments.verb}: {told}\n")
-        return EXIT_ENVIRONMENT_FAILED
     except KeyboardInterrupt:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")
         return EXIT_INTERRUPTED
+    except Exception as error:
+        if os.environ.get("HOLDFAST_DEBUG"):
+            raise
+        code, sentence = _verdict(error, _parser_of(parser, arguments.verb), arguments, argv)
+        sys.stderr.write(f"holdfast {arguments.verb}: {printable(' '.join(sentence.split()))}\n")
+        return code
 
 
-def _is_of_the_environment(error: RuntimeError) -> bool:
-    from holdfast.envs import EnvironmentFailedError
+def _verdict(
+    error: Exception,
+    parser: argparse.ArgumentParser,
+    arguments: argparse.Namespace,
+    argv: Sequence[str] | None,
+) -> tuple[int, str]:
+    """Whose fault an error is: the exit code, and what to say of it."""
+    if isinstance(error, InputError):
+        return EXIT_BAD_INPUT, as_typed(error, parser, arguments)
+    if _is_of_the_environment(error):
+        said = str(error)
+        told = said if said.startswith("the environment") else f"the environment failed: {said}"
+        return EXIT_ENVIRONMENT_FAILED, told
+    if isinstance(error, MemoryError):
+        said = f" ({error})" if str(error) else ""
+        return EXIT_BAD_INPUT, f"this needs more memory than there is{said}: choose something smaller"
+    if isinstance(error, OSError) and _is_of_the_machine(error):
+        return EXIT_BAD_INPUT, str(error) if error.filename is None else f"{error.filename}: {error.strerror}"
+    return EXIT_FAULT, recorded_fault(error, sys.argv[1:] if argv is None else argv)
 
-    return isinstance(error, EnvironmentFailedError)
+
+def _is_of_the_environment(error: Exception) -> bool:
+    # Not imported for this: where it was not, no environment has failed.
+    failures = sys.modules.get("holdfast.envs.failures")
+    return failures is not None and isinstance(error, failures.EnvironmentFailedError)
+
+
+def _is_of_the_machine(error: OSError) -> bool:
+    """Whether it is about a path that a user can change, or about something that the machine has run out of."""
+    if error.filename is None:
+        return error.errno in _RUN_OUT
+    return not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(_PACKAGE)
+
+
+def _parser_of(parser: argparse.ArgumentParser, verb: str) -> argparse.ArgumentParser:
+    verbs = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return cast("argparse.ArgumentParser", verbs.choices[verb])
 
 
 def _hint(parser: argparse.ArgumentParser, verb: str | None, unknown: Sequence[str]) -> str:
     """What may have been meant by options that there are not."""
-    verbs = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     known = [
         option
-        for action in (verbs.choices[verb]._actions if verb else [])
+        for action in (_parser_of(parser, verb)._actions if verb else [])
         if action.help is not argparse.SUPPRESS
         for option in action.option_strings
     ]
@@ -101,14 +147,6 @@ def _hint(parser: argparse.ArgumentParser, verb: str | None, unknown: Sequence[s
             return f"did you mean {nearest[0]}?"
     help_page = f"see holdfast {verb} --help" if verb else "see holdfast --help"
     return f"arguments of the algorithm are given with --set; {help_page}" if verb == "train" else help_page
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, MemoryError):
-        return f"this needs more memory than there is ({' '.join(str(error).split())}): choose something smaller"
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _build_parser() -> argparse.ArgumentParser:

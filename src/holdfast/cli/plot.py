@@ -68,7 +68,7 @@ def add_parser(verbs: Any) -> None:
         metavar="FILE",
         help="the picture, .png, .pdf or .svg (default: curves.png, or LABEL.png)",
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     if first.lower().startswith("fig:") or (is_code(first) and not arguments.runs[0].exists()):
         return _draw_figure(arguments)
     arguments.out = arguments.out or Path("curves.png")
-    window = check_integer("--window", arguments.window)
+    window = check_integer("window", arguments.window)
     if arguments.show == "holds":
         return _draw_holds(arguments)
     over = arguments.over.removesuffix("s")

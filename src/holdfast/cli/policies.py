@@ -43,6 +43,6 @@ def acting_options(arguments: argparse.Namespace) -> tuple[float | None, float |
 
     tolerance, margin = arguments.decision_tolerance, arguments.interrupt_margin
     return (
-        None if tolerance is None else check_real("--decision-tolerance", tolerance, 0.0),
-        None if margin is None else check_real("--interrupt-margin", margin, 0.0),
+        None if tolerance is None else check_real("decision_tolerance", tolerance, 0.0),
+        None if margin is None else check_real("interrupt_margin", margin, 0.0),
     )

@@ -66,7 +66,7 @@ def add_parser(verbs: Any) -> None:
         "--fresh", action="store_true", help="run all jobs, also those of which another figure has rows"
     )
     add_engine_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

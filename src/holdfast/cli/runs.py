@@ -35,7 +35,7 @@ def add_parser(verbs: Any) -> None:
         "folder", metavar="DIR", nargs="?", type=Path, default=Path("runs"), help="where to look (default: runs)"
     )
     parser.add_argument("--json", action="store_true", help="print an object per line")
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -76,7 +76,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print the numbers as JSON, and write files only with -o"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 class _Solution(NamedTuple):
@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.core.checks import check_integer, check_real
     from holdfast.mdp import TabularMDP
 
-    check_integer("--k-max", arguments.k_max)
-    check_real("--gamma", arguments.gamma, 0.0, 1.0)
+    check_integer("k_max", arguments.k_max)
+    check_real("gamma", arguments.gamma, 0.0, 1.0)
     with prints_apart(arguments):
         env = named_environment(arguments)
         mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
@@ -245,9 +245,10 @@ def _layout(env: Any, terminal: NDArray[np.bool_]) -> CellLayout | None:
     import numpy as np
 
     from holdfast.draw import CellLayout
+    from holdfast.envs import GridWorld
 
     world = env.unwrapped
-    if hasattr(world, "map"):
+    if isinstance(world, GridWorld):
         grid = world.map
         return CellLayout(shape=grid.shape, start=grid.start, goals=grid.goals, holes=grid.holes)
     letters = np.asarray(getattr(world, "desc", []))

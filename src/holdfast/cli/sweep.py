@@ -39,7 +39,9 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--algo", metavar="NAME", help="the algorithm, as in train (default: perdqn)")
-    parser.add_argument("--env", metavar="ENV", required=True, help="the environment, as in train")
+    parser.add_argument(
+        "--env", dest="environment", metavar="ENV", required=True, help="the environment, as in train"
+    )
     parser.add_argument(
         "--grid",
         action="append",
@@ -75,7 +77,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all rows into one .csv file")
     add_engine_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -88,11 +90,11 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.experiments.sweep import grid_jobs
     from holdfast.runs.stopping import stop_on_signals
 
-    code = arguments.env if is_code(arguments.env) else None
+    code = arguments.environment if is_code(arguments.environment) else None
     allow_code(code)
     check_csv(arguments.csv)
     grid = _grid(arguments.grid)
-    sweep, jobs = grid_jobs(_options(arguments), grid, check_integer("--seeds", arguments.seeds))
+    sweep, jobs = grid_jobs(_options(arguments), grid, check_integer("seeds", arguments.seeds))
     folder = arguments.out or _folder(jobs[0].setting, grid)
     check_folder(sweep, jobs, folder, arguments.resume)
     with stop_on_signals() as stop, make_engine(arguments) as engine:
@@ -105,7 +107,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     from holdfast.runs.algorithms import DEFAULT_ALGORITHM
 
     given = {
-        "environment": arguments.env,
+        "environment": arguments.environment,
         "env_kwargs": keyword_arguments("--env-kwargs", arguments.env_kwargs or ()),
         "algo": arguments.algo or DEFAULT_ALGORITHM,
         "set": keyword_arguments("--set", arguments.set or ()),

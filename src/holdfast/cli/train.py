@@ -191,7 +191,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--stop-with", type=int, metavar="PID", help=argparse.SUPPRESS)
     for flag in _HABITS:
         parser.add_argument(flag, action=_Habit, nargs="?", help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
+    parser.set_defaults(execute=run)
 
 
 def _algorithms() -> str:

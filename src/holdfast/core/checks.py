@@ -29,13 +29,13 @@ def check_integer(name: str, value: Any, at_least: int = 1) -> int:
     """
     message = f"{name} must be a whole number of at least {at_least}, not {value!r}"
     if isinstance(value, bool | np.bool_):
-        raise InputTypeError(message)
+        raise InputTypeError(message, name)
     try:
         number = operator.index(value)
     except TypeError:
-        raise InputTypeError(message) from None
+        raise InputTypeError(message, name) from None
     if number < at_least:
-        raise InputError(message)
+        raise InputError(message, name)
     return number
 
 
@@ -51,16 +51,16 @@ def check_real(
         allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}]"
     message = f"{name} must be {allowed}, not {value!r}"
     if isinstance(value, bool | np.bool_ | str | bytes) or getattr(value, "dtype", None) == np.bool_:
-        raise InputTypeError(message)
+        raise InputTypeError(message, name)
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InputTypeError(message) from None
+        raise InputTypeError(message, name) from None
     except OverflowError:
-        raise InputError(message) from None
+        raise InputError(message, name) from None
     inside = (low < number if open_low else low <= number) and number <= high
     if not (math.isfinite(number) and inside):
-        raise InputError(message)
+        raise InputError(message, name)
     return number
 
 
@@ -68,7 +68,7 @@ def check_duration(name: str, value: Any, k_max: int) -> int:
     """Return a persistence ``value`` in 1..k_max."""
     number = check_integer(name, value)
     if number > k_max:
-        raise InputError(f"{name} must be at most k_max = {k_max}, not {value!r}")
+        raise InputError(f"{name} must be at most k_max = {k_max}, not {value!r}", name, "k_max")
     return number
 
 
@@ -85,5 +85,5 @@ def check_probability(name: str, value: Any) -> float:
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}", name)
     return value

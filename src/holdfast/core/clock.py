@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_integer
-from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.errors import InputError
 
 __all__ = ["OptionClock", "is_interrupted", "left_after_step"]
 
@@ -108,10 +108,10 @@ class OptionClock:
         """
         chosen = self._mask(mask)
         if (self._left[chosen] > 0).any():
-            raise InputError("mask must name idle environments only: an option is still held there")
+            raise ValueError("mask must name idle environments only: an option is still held there")
         durations = _whole_numbers("durations", durations, chosen.shape)
         if (durations[chosen] < 1).any():
-            raise InputError("durations must be at least 1 where an option begins")
+            raise ValueError("durations must be at least 1 where an option begins")
         actions = _whole_numbers("actions", actions, chosen.shape)
         drawn = np.asarray(exploratory, dtype=np.bool_)
         drawn = drawn if drawn.shape == chosen.shape else np.broadcast_to(drawn, chosen.shape)
@@ -132,7 +132,7 @@ class OptionClock:
         """
         ended = self._mask(episode_ended)
         if self.idle.any():
-            raise InputError("every environment must hold an option before tick")
+            raise ValueError("every environment must hold an option before tick")
         self._elapsed += 1
         self._left[:] = np.where(ended, 0, self._left - 1)
         return self.idle
@@ -168,20 +168,20 @@ class OptionClock:
     def _mask(self, mask: ArrayLike) -> NDArray[np.bool_]:
         chosen = np.asarray(mask, dtype=np.bool_)
         if chosen.shape != self._left.shape:
-            raise InputError(f"a mask must have shape ({self.n_envs},), not {chosen.shape}")
+            raise ValueError(f"a mask must have shape ({self.n_envs},), not {chosen.shape}")
         return chosen
 
 
 def _whole_numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
-        raise InputTypeError(f"{name} must be whole numbers, not of type {array.dtype}")
+        raise TypeError(f"{name} must be whole numbers, not of type {array.dtype}")
     if array.shape == shape:
         return array.astype(np.int64, copy=False)
     try:
         return np.broadcast_to(array.astype(np.int64), shape)
     except ValueError:
-        raise InputError(f"{name} must have shape {shape}, not {array.shape}") from None
+        raise ValueError(f"{name} must have shape {shape}, not {array.shape}") from None
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast.core.checks import check_integer
-from holdfast.core.errors import InputError
 from holdfast.core.history import PartialHistory
 
 __all__ = [
@@ -132,4 +131,4 @@ def _check_kappa(kappa: int, k_max: int) -> None:
     check_integer("kappa", kappa)
     check_integer("k_max", k_max)
     if kappa > k_max:
-        raise InputError(f"kappa must be at most k_max = {k_max}, not {kappa}")
+        raise ValueError(f"kappa must be at most k_max = {k_max}, not {kappa}")

@@ -1,4 +1,4 @@
-"""What a user can mend: one exception with the argument at fault and one sentence.
+"""What a user can mend: one exception with a sentence and the arguments that it names.
 
 Everything else that is raised is a failure of an environment, of the machine, or a fault of holdfast itself; the
 command line tells them apart by the class alone.
@@ -6,7 +6,12 @@ command line tells them apart by the class alone.
 
 from __future__ import annotations
 
-__all__ = ["InputError", "InputTypeError"]
+from pathlib import Path
+from typing import Any
+
+__all__ = ["InputError", "InputTypeError", "is_raised_by_holdfast"]
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 class InputError(ValueError):
@@ -21,9 +26,21 @@ class InputError(ValueError):
         super().__init__(sentence)
         self.arguments = arguments
 
-    def __reduce__(self) -> tuple[type[InputError], tuple[str, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, *self.arguments)
 
 
 class InputTypeError(InputError, TypeError):
     """Something that was given is of a kind that cannot be used."""
+
+
+def is_raised_by_holdfast(error: BaseException) -> bool:
+    """Whether holdfast's own code raised ``error``, and not a library or a user's code that it called.
+
+    For calls that hand a user's values to other code: what that code says of them is about the values, and what
+    holdfast's own code raises is a fault of holdfast, or an ``InputError`` already.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and Path(place.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)

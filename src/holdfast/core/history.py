@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_discount, check_integer
-from holdfast.core.errors import InputError
 
 __all__ = ["PartialHistory", "discounts", "k_step_return"]
 
@@ -59,13 +58,13 @@ class PartialHistory:
         states = np.array(self.states)
         rewards = np.array(self.rewards, dtype=np.float64)
         if rewards.ndim != 1 or len(rewards) < 1:
-            raise InputError(f"rewards must be a vector of at least one reward, not of shape {rewards.shape}")
+            raise ValueError(f"rewards must be a vector of at least one reward, not of shape {rewards.shape}")
         if states.ndim < 1 or len(states) != len(rewards) + 1:
-            raise InputError(
+            raise ValueError(
                 f"states must be one more than the {len(rewards)} rewards, not {len(np.atleast_1d(states))}"
             )
         if not np.all(np.isfinite(rewards)):
-            raise InputError("rewards must be finite")
+            raise ValueError("rewards must be finite")
         states.flags.writeable = False
         rewards.flags.writeable = False
         object.__setattr__(self, "states", states)
@@ -81,12 +80,12 @@ class PartialHistory:
     def k_step_return(self, start: int, k: int, gamma: float) -> float:
         """r^k_{t+start+1}: the discounted reward of the ``k`` steps from ``start`` on."""
         if start < 0 or k < 1 or start + k > self.kappa:
-            raise InputError(f"steps {start}..{start + k} must lie within the {self.kappa} that were executed")
+            raise ValueError(f"steps {start}..{start + k} must lie within the {self.kappa} that were executed")
         return float(k_step_return(self.rewards, start, k, check_discount(gamma)))
 
     def window(self, i: int, j: int) -> PartialHistory:
         """The sub-history from s_{t+i} to s_{t+j}, 0 ≤ i < j ≤ κ."""
         if not 0 <= i < j <= self.kappa:
-            raise InputError(f"a window must satisfy 0 <= i < j <= {self.kappa}, not i={i}, j={j}")
+            raise ValueError(f"a window must satisfy 0 <= i < j <= {self.kappa}, not i={i}, j={j}")
         ends_episode = self.terminated and j == self.kappa
         return PartialHistory(self.states[i : j + 1], self.action, self.rewards[i:j], ends_episode)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_duration, check_integer
-from holdfast.core.errors import InputError
 
 __all__ = ["Option", "OptionSpace", "duration_at", "flat_index", "persistence_index"]
 
@@ -87,7 +86,7 @@ class OptionSpace:
     def index(self, action: int, k: int) -> int:
         """Flat index of the option (action, k)."""
         if (action, k) not in self:
-            raise InputError(
+            raise ValueError(
                 f"option must be an action in 0..{self.n_actions - 1} with k in 1..{self.k_max}, "
                 f"not ({action}, {k})"
             )
@@ -97,7 +96,7 @@ class OptionSpace:
         """The option that stands at a flat ``index``."""
         index = operator.index(index)
         if not 0 <= index < len(self):
-            raise InputError(f"index must be in 0..{len(self) - 1}, not {index}")
+            raise ValueError(f"index must be in 0..{len(self) - 1}, not {index}")
         action, position = divmod(index, self.k_max)
         return Option(action, duration_at(position))
 

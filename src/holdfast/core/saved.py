@@ -34,7 +34,7 @@ def json_copy(value: Any) -> Any:
         ValueError: JSON would make something else of it.
     """
     try:
-        copied = json.loads(json.dumps(value, allow_nan=False))
+        copied = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError, RecursionError):
         raise InputError("a value must be made of JSON values") from None
     if copied != value:

@@ -77,5 +77,5 @@ def tabulate(schedule: Schedule, n: int, start: int = 0) -> NDArray[np.float64]:
     """ε at times start..start+n−1, shape (n,), checked to be probabilities."""
     rates = np.array([schedule(t) for t in range(start, start + n)], dtype=np.float64)
     if not np.all((rates >= 0.0) & (rates <= 1.0)):
-        raise InputError("epsilon must stay in [0, 1] at every time")
+        raise InputError("epsilon must stay in [0, 1] at every time", "epsilon")
     return rates

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_discount
-from holdfast.core.errors import InputError
 from holdfast.core.history import PartialHistory, discounts
 from holdfast.core.options import duration_at, persistence_index
 
@@ -128,7 +127,7 @@ def empirical_optimality(
     """
     _check_table(q, history)
     if not 1 <= k <= history.kappa:
-        raise InputError(f"k must be in 1..kappa = {history.kappa} to be read off the history, not {k}")
+        raise ValueError(f"k must be in 1..kappa = {history.kappa} to be read off the history, not {k}")
     terminated = history.terminated and k == history.kappa
     reward = history.k_step_return(0, k, gamma)
     value = 0.0 if terminated else state_value(q[history.states[k]], kind)
@@ -143,7 +142,7 @@ def empirical_bootstrap(q: NDArray[np.floating], history: PartialHistory, k: int
     _check_table(q, history)
     kappa = history.kappa
     if not kappa < k <= q.shape[-1]:
-        raise InputError(f"k must be in kappa+1 = {kappa + 1}..k_max = {q.shape[-1]}, not {k}")
+        raise ValueError(f"k must be in kappa+1 = {kappa + 1}..k_max = {q.shape[-1]}, not {k}")
     reward = history.k_step_return(0, kappa, gamma)
     held = q[history.states[kappa], history.action, persistence_index(k - kappa)]
     value = 0.0 if history.terminated else held
@@ -171,9 +170,9 @@ def empirical_all_persistence(
 
 def _check_table(q: NDArray[np.floating], history: PartialHistory) -> None:
     if q.ndim != 3:
-        raise InputError(f"q must be a table (S, A, K), not of shape {q.shape}")
+        raise ValueError(f"q must be a table (S, A, K), not of shape {q.shape}")
     states = history.states
     if states.ndim != 1 or states.dtype.kind not in "iu" or np.any((states < 0) | (states >= q.shape[0])):
-        raise InputError(f"history must have states that are numbers in 0..{q.shape[0] - 1}, the rows of q")
+        raise ValueError(f"history must have states that are numbers in 0..{q.shape[0] - 1}, the rows of q")
     if history.action >= q.shape[1]:
-        raise InputError(f"history must have an action in 0..{q.shape[1] - 1}, not {history.action}")
+        raise ValueError(f"history must have an action in 0..{q.shape[1] - 1}, not {history.action}")

@@ -25,7 +25,7 @@ __all__ = [
 Init = TypeVar("Init", bound=Callable[..., None])
 
 
-class UnsupportedActionsError(ValueError, AssertionError):
+class UnsupportedActionsError(InputError, AssertionError):
     """An environment whose actions are not discrete; SB3's own algorithms raise an AssertionError there."""
 
 
@@ -40,24 +40,29 @@ def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str,
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InputTypeError(f"{name} must be a dictionary of keyword arguments or None, not {value!r}")
+        raise InputTypeError(f"{name} must be a dictionary of keyword arguments or None, not {value!r}", name)
     for key in value:
         if key in elsewhere:
-            raise InputError(f"{name} must not have {key!r}: give the agent itself {elsewhere[key]}")
+            raise InputError(f"{name} must not have {key!r}: give the agent itself {elsewhere[key]}", name)
     return dict(value)
 
 
 def check_layers(name: str, value: Any) -> list[int]:
     """A list of layer widths."""
     if not isinstance(value, list | tuple):
-        raise InputTypeError(f"{name} must be a list of layer widths such as [64], not {value!r}")
-    return [check_integer(f"a layer width in {name}", width) for width in value]
+        raise InputTypeError(f"{name} must be a list of layer widths such as [64], not {value!r}", name)
+    try:
+        return [check_integer(f"a layer width in {name}", width) for width in value]
+    except InputError as error:
+        raise type(error)(str(error), name) from None
 
 
 def check_scaling(value: Any) -> str | None:
     """``normalize_observations``."""
     if value not in (None, "space"):
-        raise InputError(f"normalize_observations must be None or 'space', not {value!r}")
+        raise InputError(
+            f"normalize_observations must be None or 'space', not {value!r}", "normalize_observations"
+        )
     return value
 
 
@@ -67,14 +72,15 @@ def check_subclass(name: str, value: Any, base: type, or_else: tuple[str | None,
         return
     others = ", ".join(map(repr, or_else))
     given = f"the unknown {value!r}" if isinstance(value, str) else repr(value)
-    raise InputError(f"{name} must be {others} or a subclass of {base.__name__}, not {given}")
+    raise InputError(f"{name} must be {others} or a subclass of {base.__name__}, not {given}", name)
 
 
 def check_window(n_steps: Any) -> None:
     """``n_steps``, which SB3's DQN has."""
     if n_steps != 1:
         raise InputError(
-            f"n_steps must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already"
+            f"n_steps must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already",
+            "n_steps",
         )
 
 
@@ -83,7 +89,9 @@ def check_timeouts(timeout_is_terminal: Any, replay_buffer_kwargs: dict[str, Any
     if timeout_is_terminal and "handle_timeout_termination" in replay_buffer_kwargs:
         raise InputError(
             "timeout_is_terminal and replay_buffer_kwargs['handle_timeout_termination'] say the same thing: "
-            "give one of them"
+            "give one of them",
+            "timeout_is_terminal",
+            "replay_buffer_kwargs",
         )
 
 
@@ -95,8 +103,10 @@ def check_acting(decision_tolerance: Any, interrupt_margin: Any) -> tuple[float,
     margin = check_real("interrupt_margin", interrupt_margin, 0.0)
     if margin < tolerance:
         raise InputError(
-            f"interrupt_margin must be at least decision_tolerance = {tolerance:g}, not {margin:g}: "
-            "a hold would be dropped as soon as it is chosen"
+            f"interrupt_margin must be at least decision_tolerance, which is {tolerance:g}, not {margin:g}: "
+            "a hold would be dropped as soon as it is chosen",
+            "interrupt_margin",
+            "decision_tolerance",
         )
     return tolerance, margin
 
@@ -114,7 +124,7 @@ def with_fixed(name: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) ->
     """
     for key in given:
         if key in fixed:
-            raise InputTypeError(f"{key} must not be given to {name}, which stands for {key}={fixed[key]!r}")
+            raise InputTypeError(f"{key} must not be given to {name}, which stands for {key}={fixed[key]!r}", key)
     return {**given, **fixed}
 
 

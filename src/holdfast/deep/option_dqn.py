@@ -226,12 +226,14 @@ class OptionDQN(DQN):
         check_timeouts(timeout_is_terminal, replay_buffer_kwargs)
         env = maybe_make_env(env, verbose)
         if env is not None and not isinstance(env.action_space, spaces.Discrete):
-            raise UnsupportedActionsError(f"env must have discrete actions, not {env.action_space}")
+            raise UnsupportedActionsError(f"env must have discrete actions, not {env.action_space}", "env")
         if env is not None and isinstance(env.observation_space, spaces.Box) and env.observation_space.shape == ():
-            raise InputError("env must show arrays of at least one axis, such as shape (1,), not a single number")
+            raise InputError(
+                "env must show arrays of at least one axis, such as shape (1,), not a single number", "env"
+            )
         if env is not None and not has_numbers(env.observation_space):
             raise InputError(
-                f"env must show at least one number in every observation, not {env.observation_space}"
+                f"env must show at least one number in every observation, not {env.observation_space}", "env"
             )
         super().__init__(
             policy,
@@ -306,7 +308,8 @@ class OptionDQN(DQN):
         normalizer = None if env is None else unwrap_vec_normalize(env)
         if self.normalize_observations is not None and normalizer is not None and normalizer.norm_obs:
             raise InputError(
-                "normalize_observations must be None in an environment whose VecNormalize scales them"
+                "normalize_observations must be None in an environment whose VecNormalize scales them",
+                "normalize_observations",
             )
 
     @staticmethod

@@ -31,7 +31,7 @@ from stable_baselines3.common.vec_env import (
 )
 
 from holdfast.core.checks import check_integer
-from holdfast.core.errors import InputError
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved import json_copy, take, take_array, take_integer, take_list, take_mapping, take_number
 from holdfast.envs.earlier_episodes import EarlierEpisodes
 from holdfast.envs.episode_log import EpisodeLog, repeatable_wrappers
@@ -100,7 +100,7 @@ def _make(env_id: Any, env_kwargs: dict[str, Any]) -> SingleEnv:
     try:
         # As SB3 does, so that videos can be made of it.
         return make_env(env_id, **{"render_mode": "rgb_array", **env_kwargs})
-    except TypeError:
+    except InputTypeError:
         return make_env(env_id, **env_kwargs)
 
 
@@ -127,7 +127,7 @@ def vec_env_state(env: VecEnv) -> dict[str, Any]:
             raise InputError(f"env must be one that can be saved: environment {index}: {episode['refused']}")
     try:
         options = json_copy(env._options)
-    except ValueError:
+    except InputError:
         raise InputError("env must be given options of reset that are JSON values to be saved") from None
     return {
         "layers": layers,

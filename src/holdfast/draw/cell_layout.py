@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
-from holdfast.core.errors import InputError
 from holdfast.draw.style import CELL_COLORS, INK, LARGEST_CELL, PAGE_SIDE, look
 
 __all__ = ["CellLayout", "draw_map", "draw_maps", "letter_cells", "paint_ends", "rule_cells"]
@@ -45,12 +44,12 @@ class CellLayout:
         if self.start is not None:
             start = check_integer("start", self.start, at_least=0)
             if start >= self.n_cells:
-                raise InputError(f"start must be a cell in 0..{self.n_cells - 1}, not {start}")
+                raise ValueError(f"start must be a cell in 0..{self.n_cells - 1}, not {start}")
             object.__setattr__(self, "start", start)
         for name in ("goals", "holes"):
             mask = np.array(getattr(self, name))
             if mask.dtype != np.bool_ or mask.shape not in (shape, (self.n_cells,)):
-                raise InputError(
+                raise ValueError(
                     f"{name} must be a mask of bools of shape {shape}, not {mask.dtype} of {mask.shape}"
                 )
             mask = mask.reshape(shape)
@@ -86,7 +85,7 @@ def draw_maps(layouts: Sequence[CellLayout], titles: Sequence[str]) -> Figure:
         titles: Written above each.
     """
     if not layouts or len(titles) != len(layouts):
-        raise InputError(f"titles must be as many as layouts, at least one, not {len(titles)}")
+        raise ValueError(f"titles must be as many as layouts, at least one, not {len(titles)}")
     rows = max(layout.shape[0] for layout in layouts)
     columns = [layout.shape[1] for layout in layouts]
     cell = min(LARGEST_CELL, PAGE_SIDE / sum(columns), PAGE_SIDE / rows)

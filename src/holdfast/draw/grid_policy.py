@@ -15,7 +15,6 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.choice import best_option, few_decision_option
-from holdfast.core.errors import InputError
 from holdfast.core.options import duration_at, persistence_index
 from holdfast.draw.cell_layout import CellLayout, letter_cells, paint_ends, rule_cells
 from holdfast.draw.style import CELL_COLORS, INK, LARGEST_CELL, PAGE_SIDE, PALETTE, VALUE_COLORMAP, look
@@ -53,7 +52,7 @@ def draw_policy(
     """
     table = np.asarray(q, dtype=np.float64)
     if table.ndim != 3 or table.shape[0] not in (layout.n_cells, layout.n_cells + 1) or table.shape[1] != 4:
-        raise InputError(
+        raise ValueError(
             f"q must have shape ({layout.n_cells}, 4, K) to go with the layout and four moves, not {table.shape}"
         )
     actions, durations = _chosen(table, decision_tolerance, options)
@@ -81,10 +80,10 @@ def _chosen(
     if options is not None:
         actions, durations = (np.asarray(part) for part in options)
         if actions.shape != (len(table),) or durations.shape != (len(table),):
-            raise InputError(f"options must be actions and persistences of shape ({len(table)},)")
+            raise ValueError(f"options must be actions and persistences of shape ({len(table)},)")
         for part, low, high in ((actions, 0, len(MOVES) - 1), (durations, 1, table.shape[2])):
             if part.dtype.kind not in "iu" or part.min() < low or part.max() > high:
-                raise InputError(
+                raise ValueError(
                     f"options must be whole numbers: actions in 0..{len(MOVES) - 1} "
                     f"and persistences in 1..{table.shape[2]}"
                 )

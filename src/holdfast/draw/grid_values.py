@@ -11,7 +11,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.core.errors import InputError
 from holdfast.core.options import duration_at
 from holdfast.draw.cell_layout import CellLayout, letter_cells, paint_ends, rule_cells
 from holdfast.draw.style import INK, LARGEST_CELL, PAGE_SIDE, look
@@ -81,7 +80,7 @@ def _value_maps(values: ArrayLike, layout: CellLayout) -> NDArray[np.float64]:
         return given[: layout.n_cells].T.reshape(-1, rows, columns)
     if given.ndim == 3 and given.shape[1:] == layout.shape and given.shape[0] > 0:
         return given
-    raise InputError(
+    raise ValueError(
         f"values must have shape (K, {rows}, {columns}) or ({layout.n_cells}, K) to go with the layout, "
         f"not {given.shape}"
     )

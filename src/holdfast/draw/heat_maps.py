@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.core.errors import InputError
 from holdfast.draw.cell_layout import CellLayout, rule_cells
 from holdfast.draw.style import (
     CELL_COLORS,
@@ -114,7 +113,7 @@ def draw_visit_maps(
 def _checked(counts: ArrayLike, titles: Sequence[str | None], shape: tuple[int, int]) -> Counts:
     given = np.asarray(counts)
     if given.ndim != 3 or given.shape != (len(titles), *shape) or len(titles) == 0:
-        raise InputError(
+        raise ValueError(
             f"counts must have shape ({len(titles)}, {shape[0]}, {shape[1]}) to go with the titles and the cells, "
             f"not {given.shape}"
         )

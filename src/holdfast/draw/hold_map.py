@@ -16,7 +16,6 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from holdfast.core.errors import InputError
 from holdfast.draw.style import INK, MISSING, VALUE_COLORMAP, label_text, look, told_apart
 
 __all__ = ["HoldMap", "draw_hold_map"]
@@ -62,7 +61,7 @@ def draw_hold_map(shown: HoldMap, title: str | None = None) -> Figure:
         title: Written above.
     """
     if shown.actions.shape != (len(shown.y), len(shown.x)) or shown.holds.shape != shown.actions.shape:
-        raise InputError(f"actions and holds must have shape ({len(shown.y)}, {len(shown.x)})")
+        raise ValueError(f"actions and holds must have shape ({len(shown.y)}, {len(shown.x)})")
     with look():
         figure = Figure(figsize=(9.0, 3.7), layout="constrained")
         left, right = figure.subplots(1, 2, sharex=True, sharey=True)

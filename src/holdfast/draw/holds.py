@@ -62,7 +62,7 @@ def draw_holds_over_training(steps: ArrayLike, shares: ArrayLike, title: str | N
     """
     x, table = np.asarray(steps, dtype=np.float64), np.asarray(shares, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape or x.shape != table.shape[:1]:
-        raise InputError(f"shares must have shape (n, K) with n = {x.size} evaluations, not {table.shape}")
+        raise ValueError(f"shares must have shape (n, K) with n = {x.size} evaluations, not {table.shape}")
     persistences = np.arange(1, table.shape[1] + 1)
     # Each evaluation reaches half-way to its neighbours.
     between = (x[1:] + x[:-1]) / 2.0

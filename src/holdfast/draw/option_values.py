@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.core.errors import InputError
 from holdfast.draw.style import INK, MISSING, label_text, look, told_apart
 
 __all__ = ["draw_option_values"]
@@ -40,7 +39,7 @@ def draw_option_values(
     """
     tables = [np.asarray(table, dtype=np.float64) for table in values]
     if not tables or any(table.ndim != 2 or len(table) != len(action_names) for table in tables):
-        raise InputError(f"values must be tables of shape ({len(action_names)}, K), at least one")
+        raise ValueError(f"values must be tables of shape ({len(action_names)}, K), at least one")
     columns = min(len(tables), _MOST_COLUMNS)
     rows = -(-len(tables) // columns)
     colors = told_apart(np.max([table.max(axis=1) for table in tables], axis=0))

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from holdfast.core.errors import InputError
 from holdfast.draw.style import LARGEST_CELL, PAGE_SIDE, look
 from holdfast.draw.value_scale import READABLE_CELL, add_color_bar, print_values, value_colormap, value_norm
 
@@ -30,7 +29,7 @@ def draw_state_values(
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape:
-        raise InputError(f"values must have shape (S, K), not {table.shape}")
+        raise ValueError(f"values must have shape (S, K), not {table.shape}")
     n_states, k_max = table.shape
     norm = value_norm(table)
     cell = min(LARGEST_CELL, PAGE_SIDE / n_states)

@@ -22,7 +22,7 @@ from gymnasium import wrappers
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
-from holdfast.core.errors import InputTypeError
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved import json_copy, restore_generator, take_mapping
 from holdfast.core.user_code import described
 from holdfast.envs.earlier_episodes import LONGEST_PART, EarlierEpisodes, PlayedEpisode
@@ -154,7 +154,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         try:
             # A copy: the options are the caller's, and the environment may write into them.
             self._options, self._options_are_lost = json_copy(options), False
-        except ValueError:
+        except InputError:
             self._options, self._options_are_lost = None, True
         self._seed, self._actions, self._is_broken = seed, [], False
         # Environments from before there were options have no argument for them.
@@ -231,7 +231,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         self._run_seed, self._episode = int(state["run_seed"]), int(state["episode"])
         try:
             restore_generator(self.action_space.np_random, state, "action_space")
-        except ValueError as error:
+        except InputError as error:
             return str(error)
         return None
 

@@ -66,7 +66,8 @@ def exploration_kernel(env: Any, holes: str = "wall") -> ExplorationKernel:
     else:
         raise InputError(
             f"holes must be 'restart' for {type(world).__name__}: 'wall' and 'free' have a meaning on the map of "
-            "a GridWorld only"
+            "a GridWorld only",
+            "holes",
         )
     states = _reached(kernel, starts)
     kept = _among(kernel, states)
@@ -92,7 +93,9 @@ def _restarting(model: TabularMDP) -> tuple[Kernel, NDArray[np.int64]]:
     if model.initial is None:
         raise InputError(
             "holes='restart' needs to know where episodes begin: env must show its initial_state_distrib, "
-            "or the TabularMDP must be given its initial"
+            "or the TabularMDP must be given its initial",
+            "holes",
+            "env",
         )
     starts = np.flatnonzero(model.initial)
     kernel = model.kernel

@@ -39,7 +39,8 @@ def random_map(size: int = 16, frozen: float = 0.85, seed: int = 0) -> GridMap:
         if connected_cells(ice, start=0)[-1, -1]:
             return _as_map(ice)
     raise InputError(
-        f"frozen must be larger for maps of size {size}: with {frozen:g} none of {_TRIES} maps could be solved"
+        f"frozen must be larger for maps of size {size}: with {frozen:g} none of {_TRIES} maps could be solved",
+        "frozen",
     )
 
 

@@ -81,7 +81,7 @@ class GridMap:
         text = _read_text(Path(path))
         try:
             return cls.parse(text)
-        except ValueError as error:
+        except InputError as error:
             raise InputError(f"map file {str(path)!r}: {error}") from None
 
     def __str__(self) -> str:

@@ -304,4 +304,4 @@ def _as_map(source: Any) -> GridMap:
         return GridMap.read(source)
     if isinstance(source, str):
         return GridMap.parse(source)
-    raise InputTypeError(f"map must be a GridMap, an ASCII text or a pathlib.Path, not {source!r}")
+    raise InputTypeError(f"map must be a GridMap, an ASCII text or a pathlib.Path, not {source!r}", "map")

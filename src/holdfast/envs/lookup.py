@@ -13,7 +13,7 @@ from typing import Any
 
 import gymnasium
 
-from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.errors import InputError, InputTypeError, is_raised_by_holdfast
 from holdfast.core.user_code import described, shown, user_code
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
@@ -61,7 +61,9 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     if isinstance(name, os.PathLike):
         return _make_grid(Path(name), kwargs)
     if not isinstance(name, str):
-        raise InputTypeError(f"name must be a Gymnasium id, a short name or a map file's path, not {name!r}")
+        raise InputTypeError(
+            f"name must be a Gymnasium id, a short name or a map file's path, not {name!r}", "name"
+        )
     short = _short(name)
     if short in SHORT_NAMES:
         return _make(SHORT_NAMES[short], name, kwargs)
@@ -105,7 +107,7 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
             env = maker(**kwargs)
         except TypeError as error:
             if re.search(r"keyword argument|required", described(error)):
-                raise InputTypeError(_argument_error(name, error)) from error
+                raise _argument_error(name, error) from error
             raise
     if not isinstance(env, gymnasium.Env):
         raise InputError(f"environment {name!r} must be a Gymnasium environment, not {type(env).__name__}")
@@ -164,17 +166,28 @@ def _make_registered(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasiu
         ) from error
     except TypeError as error:
         # Gymnasium repeats all arguments behind the constructor's own sentence.
-        raise InputTypeError(_argument_error(name, error.__cause__ or error)) from error
+        cause = error.__cause__ or error
+        if isinstance(cause, InputError):
+            raise cause from None
+        raise _argument_error(name, cause) from error
+    except Exception as error:
+        if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
+            raise
+        raise InputError(f"environment {name!r} cannot be made: it raised {described(error)}") from error
 
 
-def _argument_error(name: str, error: BaseException) -> str:
+def _argument_error(name: str, error: BaseException) -> InputTypeError:
     unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
     if unexpected:
-        return f"environment {name!r} has no argument {unexpected[1]!r}"
-    missing = re.search(r"missing 1 required \S+ argument: '(\w+)'", str(error))
+        return InputTypeError(f"environment {name!r} has no argument {unexpected[1]!r}", unexpected[1])
+    missing = re.search(r"missing \d+ required \S+ arguments?: (.*)", str(error))
     if missing:
-        return f"environment {name!r} needs the argument {missing[1]!r}"
-    return _one_sentence(error)
+        lacking = re.findall(r"'(\w+)'", missing[1])
+        listed = " and ".join([", ".join(map(repr, lacking[:-1])), repr(lacking[-1])][len(lacking) == 1 :])
+        return InputTypeError(
+            f"environment {name!r} needs the argument{'s' if len(lacking) > 1 else ''} {listed}", *lacking
+        )
+    return InputTypeError(_one_sentence(error))
 
 
 def _unknown(name: str, error: Exception) -> str:

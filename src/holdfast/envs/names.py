@@ -91,8 +91,9 @@ def two_axes(given: str, names: Sequence[str]) -> tuple[int, int]:
     ]
     if len(numbers) != 2 or len(set(numbers)) != 2 or not all(0 <= number < len(names) for number in numbers):
         raise InputError(
-            f"--axes must be two different ones of {', '.join(names)}, by name or by number from 0, not {given!r}"
+            f"axes must be two different ones of {', '.join(names)}, by name or by number from 0, not {given!r}"
             if len(names) >= 2
-            else "--axes must not be given where observations are no vectors"
+            else "axes must not be given where observations are no vectors",
+            "axes",
         )
     return numbers[0], numbers[1]

@@ -100,18 +100,19 @@ def _check_unlocked(
     manifest = read_manifest(folder)
     if manifest is None:
         if store.stored():
-            raise InputError(f"{folder} has rows and no manifest.json: give another -o, or remove it")
+            raise InputError(f"{folder} has rows and no manifest.json: choose another folder, or remove it")
         return 0
     wanted = new_manifest(experiment, scale).what
     if manifest.what != wanted:
         raise InputError(
-            f"{folder} holds a campaign of {manifest.what}, not of {wanted}: give another -o, or remove it"
+            f"{folder} holds a campaign of {manifest.what}, not of {wanted}: choose another folder, or remove it"
         )
     done = len(store.done(jobs, manifest))
     if 0 < done < len(jobs) and not resume:
         raise InputError(
-            f"{folder} has the rows of {done} of {len(jobs)} jobs: give --resume to go on with it, "
-            "or -o to begin elsewhere"
+            f"{folder} has the rows of {done} of {len(jobs)} jobs: give resume=True to go on with it, "
+            "or choose another folder",
+            "resume",
         )
     return done
 

@@ -206,7 +206,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         if scale is not None and not isinstance(scale, str):
             raise InputError("scale must be a text")
         revision = take_integer(document, "revision", 1)
-        jobs = {job_id: dict(entry) for job_id, entry in take_mapping(document, "jobs").items()}
+        listed = take_mapping(document, "jobs")
+        jobs = {job_id: dict(take_mapping(listed, job_id)) for job_id in listed}
         for job_id, entry in jobs.items():
             job = Job(texts["study"], take_mapping(entry, "setting"), take_integer(entry, "seed"), revision)
             if "session" in entry:
@@ -221,7 +222,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             jobs=jobs,
             sessions=take_list(document, "sessions", dict),
         )
-    except (ValueError, TypeError) as error:
+    except InputError as error:
         raise InputError(f"{path} is damaged: {error}") from None
 
 

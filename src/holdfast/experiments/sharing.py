@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from holdfast.core.errors import InputError
 from holdfast.experiments.manifest import Manifest, read_manifest
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.store import Store
@@ -57,7 +58,7 @@ def _neighbours(experiment: Experiment, folder: Path) -> list[tuple[Store, Manif
     for path in paths:
         try:
             manifest = read_manifest(path)
-        except (OSError, ValueError):
+        except (OSError, InputError):
             continue
         if manifest is None or manifest.label == experiment.label:
             continue

@@ -143,7 +143,7 @@ class Store:
         if strange:
             raise InputError(
                 f"{self.folder} holds rows of other settings, such as the job {strange[0]}: "
-                "give another -o, or remove it"
+                "choose another folder, or remove it"
             )
         return {job_id for job_id in self.stored() if self.sound_bytes(job_id, manifest) is not None}
 
@@ -152,7 +152,7 @@ class Store:
         try:
             data = self._bytes(job_id, manifest)
             parse_numbers(data, manifest.columns, self.path_of(job_id))
-        except (OSError, ValueError):
+        except (OSError, InputError):
             return None
         return data
 
@@ -183,9 +183,7 @@ class Store:
         elif manifest.digest_of(job_id) not in (None, digest(data)):
             problem = "it is not what was stored"
         if problem is not None:
-            raise InputError(
-                f"{entry} is damaged, {problem}: `holdfast reproduce` with --resume runs its job again"
-            )
+            raise InputError(f"{entry} is damaged, {problem}: resuming the campaign runs its job again")
         return data
 
 
@@ -263,5 +261,5 @@ def sentence_if_full(store: Store) -> Iterator[None]:
             raise
         raise InputError(
             f"{store.folder} cannot be written, {(error.strerror or 'the disk is full').lower()}: "
-            f"the rows of {len(store.stored())} jobs are stored; make room, and go on with --resume"
+            f"the rows of {len(store.stored())} jobs are stored; make room, and resume the campaign"
         ) from error

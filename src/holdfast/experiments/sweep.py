@@ -56,16 +56,12 @@ def grid_jobs(
         for name in named:
             if name != "algo" and name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
-                raise InputError(f"--grid names {name!r}, which {algo.name} does not have; {hint}")
+                raise InputError(f"grid names {name!r}, which {algo.name} does not have; {hint}", "grid")
             if name in options.get("set", {}):
-                raise InputError(f"--grid and --set must not both name {name!r}")
+                raise InputError(f"grid and set must not both name {name!r}", "grid", "set")
         setting = {**options, **named}
-        try:
-            config = make_config(_train_options(setting))
-            check_agent(config)
-        except (ValueError, TypeError) as error:
-            # What stands in the grid is made an argument like those of --set.
-            raise InputError(_of_the_grid(str(error), grid)) from error
+        config = make_config(_train_options(setting))
+        check_agent(config)
         # A map file becomes its map: it may be another one tomorrow, or not be there.
         setting |= {"environment": config.environment, "env_label": config.label}
         setting |= {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
@@ -74,13 +70,6 @@ def grid_jobs(
     sweep = replace(SWEEP, title=f"mean return of the last {_LAST} training episodes, {what}")
     plan = ((setting, seed) for setting in settings for seed in range(n_seeds))
     return sweep, sweep.jobs_of(plan)
-
-
-def _of_the_grid(sentence: str, grid: Mapping[str, Sequence[Any]]) -> str:
-    told = sentence.removeprefix("--set: ")
-    return (
-        f"--grid: {told}" if told != sentence and any(told.startswith(f"{name} ") for name in grid) else sentence
-    )
 
 
 def _train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +88,7 @@ def run(job: Job, place: Path) -> Mapping[str, Any]:
     trained = train_job({**_train_options(job.setting), "seed": job.seed}, place)
     episodes = episode_columns(trained, COLUMNS)
     if len(episodes["episode"]) == 0:
-        raise InputError("no episode ended within the steps that were trained: give more --steps")
+        raise InputError("no episode ended within the steps that were trained: train for more")
     return episodes
 
 

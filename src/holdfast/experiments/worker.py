@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from pathlib import Path
 
 __all__ = ["main"]
@@ -24,15 +23,15 @@ def main() -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     request = json.loads(_first_line())
     threading.Thread(target=_end_with_the_asker, daemon=True).start()
-    try:
-        from holdfast.experiments.engines.base import perform
+    from holdfast.experiments.engines.base import perform, print_failure
 
+    try:
         data = perform(request, Path(request["place"]))
     except (Exception, SystemExit) as error:
         if isinstance(error, SystemExit) and error.code not in (0, None):
             raise
         # An exit with 0 is no answer either.
-        traceback.print_exc()
+        print_failure(error)
         return 1
     with os.fdopen(answer, "wb") as file:
         file.write(data)

@@ -60,7 +60,7 @@ def to_json(document: Any, path: Path | Entry, indent: int | None = None) -> str
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise InputError(f"{constant} is no number")
+    raise ValueError(f"{constant} is no number")
 
 
 def _finite(text: str) -> float:
@@ -71,7 +71,7 @@ def _finite(text: str) -> float:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise InputError("a name stands in it twice")
+        raise ValueError("a name stands in it twice")
     return found
 
 

@@ -78,13 +78,13 @@ class Rows:
     @property
     def _open_file(self) -> IO[bytes]:
         if self._file is None:
-            raise InputError("rows must be begun before they are appended")
+            raise ValueError("rows must be begun before they are appended")
         return self._file
 
     def append(self, *values: Number) -> None:
         """One more row; reading it gives the same numbers. None is an empty cell."""
         if len(values) != len(self.columns):
-            raise InputError(f"a row must have {len(self.columns)} values, not {len(values)}")
+            raise ValueError(f"a row must have {len(self.columns)} values, not {len(values)}")
         self._open_file.write((",".join(map(_cell, values)) + "\n").encode())
 
     def flush(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,7 @@ SWEEPS_PER_POLICY = 40
 """Sweeps under one policy before the next one is chosen, where it is not evaluated exactly."""
 
 
-class NoConvergenceError(ValueError):
+class NoConvergenceError(InputError):
     """The iteration limit was reached before the tolerance.
 
     Attributes:
@@ -43,6 +43,9 @@ class NoConvergenceError(ValueError):
     def __init__(self, message: str, value: NDArray[np.float64]) -> None:
         super().__init__(message)
         self.value = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.value)
 
 
 class FixedPoint(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +40,8 @@ def without_harmless_wrappers(env: Any) -> Any:
         if name not in _HARMLESS:
             raise InputError(
                 f"env must not be wrapped in {name}: a transition table cannot show what it changes; "
-                "pass the environment within"
+                "pass the environment within",
+                "env",
             )
         env = env.env
     return env
@@ -69,7 +70,8 @@ def read_transition_table(env: Any) -> TransitionTable:
     if not isinstance(table, Mapping) or not table:
         raise InputError(
             f"env must show its transition table P[s][a], as Gymnasium's toy_text environments do; "
-            f"{type(env).__name__} does not"
+            f"{type(env).__name__} does not",
+            "env",
         )
     n_states, n_actions = len(table), _number_of_actions(table)
     states, actions, chances, successors, rewards, ends = _flatten(table, n_actions)
@@ -78,7 +80,7 @@ def read_transition_table(env: Any) -> TransitionTable:
 
     initial = getattr(env, "initial_state_distrib", None)
     if initial is not None:
-        initial = np.asarray(initial, dtype=np.float64)
+        initial = _numbers(initial, np.float64, "env.initial_state_distrib must be probabilities")
         if initial.shape != (n_states,):
             raise InputError(f"env.initial_state_distrib must have shape ({n_states},), not {initial.shape}")
     terminal = _terminal_states(states, successors, ends, rewards, n_states, initial)
@@ -114,6 +116,8 @@ def read_transition_table(env: Any) -> TransitionTable:
 def _number_of_actions(table: Mapping[int, Any]) -> int:
     if set(table) != set(range(len(table))):
         raise InputError(f"env.P must have the states 0..{len(table) - 1} as its keys")
+    if not all(isinstance(row, Sized) for row in table.values()):
+        raise InputError("env.P must have the actions of every state")
     counts = {len(row) for row in table.values()}
     n_actions = counts.pop()
     if counts or any(set(row) != set(range(n_actions)) for row in table.values() if isinstance(row, Mapping)):
@@ -123,20 +127,32 @@ def _number_of_actions(table: Mapping[int, Any]) -> int:
 
 def _flatten(table: Mapping[int, Any], n_actions: int) -> tuple[NDArray[Any], ...]:
     """Columns state, action, probability, next state, reward, terminated; one row per possible transition."""
-    rows = [
-        (s, a, chance, successor, reward, terminated)
-        for s in range(len(table))
-        for a in range(n_actions)
-        for chance, successor, reward, terminated in table[s][a]
-        if chance != 0.0
-    ]
-    if not all(math.isfinite(row[2]) and row[2] > 0.0 for row in rows):
+    message = "env.P must hold lists of (probability, next state, reward, terminated)"
+    try:
+        rows = [
+            (s, a, chance, successor, reward, terminated)
+            for s in range(len(table))
+            for a in range(n_actions)
+            for chance, successor, reward, terminated in table[s][a]
+            if chance != 0.0
+        ]
+        are_positive = all(math.isfinite(row[2]) and row[2] > 0.0 for row in rows)
+    except (TypeError, ValueError, LookupError):
+        raise InputError(message) from None
+    if not are_positive:
         raise InputError("env.P must hold probabilities: it has negative, NaN or infinite ones")
     if len({row[:2] for row in rows}) < len(table) * n_actions:
         raise InputError("env.P must have rows that sum to 1: some state and action lead nowhere")
     columns = list(zip(*rows, strict=True))
     kinds = (np.int64, np.int64, np.float64, np.int64, np.float64, np.bool_)
-    return tuple(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True))
+    return tuple(_numbers(column, kind, message) for column, kind in zip(columns, kinds, strict=True))
+
+
+def _numbers(values: Any, kind: Any, message: str) -> NDArray[Any]:
+    try:
+        return np.array(values, dtype=kind)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(message) from None
 
 
 def _terminal_states(

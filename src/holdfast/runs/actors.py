@@ -59,7 +59,11 @@ class TableActor:
         from holdfast.tabular import GreedyPolicy
 
         if not isinstance(self.policy, GreedyPolicy):
-            raise InputError("decision_tolerance and interrupt_margin must not be given for TempoRL's policy")
+            raise InputError(
+                "decision_tolerance and interrupt_margin must not be given for TempoRL's policy",
+                "decision_tolerance",
+                "interrupt_margin",
+            )
         policy = GreedyPolicy(self.policy.q, decision_tolerance, interrupt_margin)
         return TableActor(policy, self._first_state, self._first_action)
 
@@ -112,7 +116,9 @@ class NetworkActor:
         if self.policy.k_max == 1 and (decision_tolerance or interrupt_margin is not None):
             raise InputError(
                 "decision_tolerance and interrupt_margin must not be given for a policy that holds every action "
-                "for one step"
+                "for one step",
+                "decision_tolerance",
+                "interrupt_margin",
             )
         policy = copy.deepcopy(self.policy)
         policy.decision_tolerance, policy.interrupt_margin = check_acting(

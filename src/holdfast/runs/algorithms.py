@@ -75,12 +75,11 @@ class Algorithm:
         """Whether it has a largest persistence of its own to choose."""
         return "k_max" in self.arguments()
 
-    def complete(self, given: Mapping[str, Any], option: str = "--set") -> dict[str, Any]:
+    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All arguments, as JSON values: those given, which are checked, and the defaults of the others.
 
         Args:
             given: By name.
-            option: Where they were given, for the error.
 
         Raises:
             ValueError: A name is unknown, or a value of the wrong kind.
@@ -89,12 +88,14 @@ class Algorithm:
         for name in given:
             if name in self.stands_for:
                 fixed = f"{name}={self.stands_for[name]!r}"
-                raise InputError(f"{option} must not name {name!r}: --algo {self.name} stands for {fixed}")
+                raise InputError(
+                    f"set must not name {name!r}: algo={self.name!r} stands for {fixed}", "set", "algo"
+                )
             if name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
-                raise InputError(f"{option} names {name!r}, which {self.name} does not have; {hint}")
+                raise InputError(f"set names {name!r}, which {self.name} does not have; {hint}", "set")
         return {
-            name: argument.check(given[name], option) if name in given else argument.default
+            name: argument.check(given[name]) if name in given else argument.default
             for name, argument in known.items()
         }
 
@@ -129,7 +130,7 @@ def find_algorithm(name: Any) -> Algorithm:
     if isinstance(name, str) and name in ALGORITHMS:
         return ALGORITHMS[name]
     hint = nearest_names(str(name).lower(), ALGORITHMS, cutoff=0.4)
-    raise InputError(f"--algo must be one of {', '.join(ALGORITHMS)}, not {name!r}{'; ' * bool(hint)}{hint}")
+    raise InputError(f"algo must be one of {', '.join(ALGORITHMS)}, not {name!r}{'; ' * bool(hint)}{hint}", "algo")
 
 
 def nearest_names(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

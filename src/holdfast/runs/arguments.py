@@ -61,7 +61,7 @@ class Argument:
     default: Any
     kinds: tuple[str, ...]
 
-    def check(self, value: Any, option: str) -> Any:
+    def check(self, value: Any) -> Any:
         """The value, as a JSON value of one of the kinds.
 
         Raises:
@@ -72,7 +72,7 @@ class Argument:
             if found is not _NOTHING:
                 return found
         allowed = " or ".join(_KINDS[kind].title for kind in self.kinds)
-        raise InputError(f"{option}: {self.name} must be {allowed}, not {value!r}")
+        raise InputError(f"{self.name} must be {allowed}, not {value!r}", self.name)
 
 
 def argument_of(parameter: inspect.Parameter) -> Argument | None:
@@ -115,9 +115,13 @@ def policy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name not in _POLICY_ARGUMENTS:
-            raise InputError(f"policy_kwargs may have {', '.join(_POLICY_ARGUMENTS)}, not {name!r}")
+            raise InputError(
+                f"policy_kwargs may have {', '.join(_POLICY_ARGUMENTS)}, not {name!r}", "policy_kwargs"
+            )
         if not _fits(name, value):
-            raise InputError(f"{name} in policy_kwargs must be {_POLICY_ARGUMENTS[name]}, not {value!r}")
+            raise InputError(
+                f"{name} in policy_kwargs must be {_POLICY_ARGUMENTS[name]}, not {value!r}", "policy_kwargs"
+            )
         found[name] = value
     if "activation_fn" in found or "optimizer_class" in found:
         from torch import nn, optim
@@ -134,9 +138,11 @@ def check_train_freq(value: Any, n_envs: int) -> None:
     number = value[0] if is_pair else value
     if type(number) is not int or number < 1:
         allowed = "a whole number of at least 1, or a pair such as [1, 'episode']"
-        raise InputError(f"--set: train_freq must be {allowed}, not {value!r}")
+        raise InputError(f"train_freq must be {allowed}, not {value!r}", "train_freq")
     if is_pair and value[1] == "episode" and n_envs > 1:
-        raise InputError("--set: train_freq must count steps, not episodes, where --n-envs is more than 1")
+        raise InputError(
+            "train_freq must count steps, not episodes, where n_envs is more than 1", "train_freq", "n_envs"
+        )
 
 
 def _fits(name: str, value: Any) -> bool:
@@ -213,7 +219,7 @@ def _read_dict(value: Any) -> Any:
 def _read_schedule(value: Any) -> Any:
     try:
         return _as_json(_schedule(value)) if isinstance(value, str) else _NOTHING
-    except (ValueError, TypeError):
+    except InputError:
         return _NOTHING
 
 
@@ -256,7 +262,13 @@ def _schedule(text: str) -> Constant | Linear | Exponential:
         numbers = ast.literal_eval(f"({match[2]},)") if match[2].strip() else ()
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise InputError(f"a schedule must have numbers, not {match[2]!r}") from None
-    return _SCHEDULES[match[1]](*numbers)  # type: ignore[no-any-return]
+    kind = _SCHEDULES[match[1]]
+    try:
+        inspect.signature(kind).bind(*numbers)
+    except TypeError:
+        names = ", ".join(field.name for field in fields(kind))
+        raise InputError(f"a schedule must be such as {match[1]}({names}), not {text!r}") from None
+    return kind(*numbers)  # type: ignore[no-any-return]
 
 
 def _rate_in(text: str) -> float | None:
@@ -270,5 +282,7 @@ def _rate_in(text: str) -> float | None:
 def _falling_rate(text: str) -> Callable[[float], float]:
     rate = _rate_in(text)
     if rate is None:
-        raise InputError(f"learning_rate must be a number, or one such as lin_0.001, not {text!r}")
+        raise InputError(
+            f"learning_rate must be a number, or one such as lin_0.001, not {text!r}", "learning_rate"
+        )
     return lambda progress_remaining: progress_remaining * rate

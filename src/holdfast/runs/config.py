@@ -146,7 +146,7 @@ def read_options(file: Path | Entry) -> dict[str, Any]:
     path = as_entry(file).path
     kind = path.suffix.lower()
     if kind not in (".toml", ".json"):
-        raise InputError(f"--config must name a .toml or .json file, not {str(path)!r}")
+        raise InputError(f"a file of options must end in .toml or .json, not {str(path)!r}")
     text = as_entry(file).read(_LARGEST_OPTIONS, "a file of options")
     if kind == ".json":
         document = parse_json(text, path)
@@ -192,7 +192,10 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
             hint = nearest_names(name, OPTIONS) or f"they may be {', '.join(OPTIONS)}"
             raise InputError(f"options must not have {name!r}; {hint}")
     if not options.get("environment"):
-        raise InputError("ENV must be given: a Gymnasium id, a grid's name, a map file or module:callable")
+        raise InputError(
+            "environment must be given: a Gymnasium id, a grid's name, a map file or module:callable",
+            "environment",
+        )
     algorithm = find_algorithm(options.get("algo", DEFAULT_ALGORITHM))
     steps, episodes = (_limit(options, name) for name in ("steps", "episodes"))
     if stored is not None:
@@ -201,20 +204,22 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     elif steps is None and episodes is None:
         steps, episodes = (DEFAULT_STEPS, None) if algorithm.is_deep else (None, DEFAULT_EPISODES)
     if algorithm.is_deep and steps is None:
-        raise InputError(f"--steps must be given for {algorithm.name}: its exploration rate falls over steps")
+        raise InputError(
+            f"steps must be given for {algorithm.name}: its exploration rate falls over steps", "steps"
+        )
     given = dict(_mapping(options, "set"))
     if options.get("k_max") is not None:
         if not algorithm.holds:
             raise InputError(
-                f"--k-max must not be given for {algorithm.name}, which holds every action for one step"
+                f"k_max must not be given for {algorithm.name}, which holds every action for one step", "k_max"
             )
         given["k_max"] = options["k_max"]
     arguments = algorithm.complete(given)
-    env_kwargs = json_copy(dict(_mapping(options, "env_kwargs")))
+    env_kwargs = _json_mapping(options, "env_kwargs")
     environment, env_kwargs, label = _environment(options["environment"], env_kwargs, options.get("label"))
     n_envs = _whole(options, "n_envs", 1)
     if n_envs > 1 and not algorithm.is_deep:
-        raise InputError(f"--n-envs must be 1 for {algorithm.name}, which learns in one environment")
+        raise InputError(f"n_envs must be 1 for {algorithm.name}, which learns in one environment", "n_envs")
     if algorithm.is_deep:
         check_train_freq(arguments["train_freq"], n_envs)
     _check_environment(algorithm, environment, env_kwargs, arguments, "policy" in given)
@@ -228,7 +233,7 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     interval = options.get("checkpoint_every", DEFAULT_CHECKPOINT_SECONDS)
     device = options.get("device", "auto")
     if not isinstance(device, str):
-        raise InputError(f"--device must be auto, cpu, cuda or another device of PyTorch, not {device!r}")
+        raise InputError(f"device must be auto, cpu, cuda or another device of PyTorch, not {device!r}", "device")
     return RunConfig(
         environment=environment,
         env_kwargs=env_kwargs,
@@ -241,7 +246,7 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         episodes=episodes,
         eval_every=_whole(options, "eval_every", eval_every, at_least=0),
         eval_episodes=_whole(options, "eval_episodes", 10),
-        checkpoint_every=check_real("--checkpoint-every", interval, 0.0),
+        checkpoint_every=check_real("checkpoint_every", interval, 0.0),
         threads=_whole(options, "threads", 1),
         device=device,
     )
@@ -292,7 +297,7 @@ def stored_config(options: Mapping[str, Any], path: Path) -> RunConfig:
         if values["steps"] is None and (values["episodes"] is None or ALGORITHMS[values["algo"]].is_deep):
             raise InputError("steps must be given, or episodes for a table")
         values["checkpoint_every"] = check_real("checkpoint_every", values["checkpoint_every"], 0.0)
-    except (ValueError, TypeError) as error:
+    except InputError as error:
         raise InputError(f"{path} is damaged: {str(error)[:300]}") from None
     return RunConfig(**values)
 
@@ -302,11 +307,10 @@ def _file_key(field: str) -> str:
 
 
 def _whole(options: Mapping[str, Any], name: str, default: int, at_least: int = 1) -> int:
-    option = f"--{name.replace('_', '-')}"
-    number = check_integer(option, options.get(name, default), at_least)
+    number = check_integer(name, options.get(name, default), at_least)
     most = _MOST_OF.get(name, _MOST)
     if number >= most:
-        raise InputError(f"{option} must be less than {most}, not {number}")
+        raise InputError(f"{name} must be less than {most}, not {number}", name)
     return number
 
 
@@ -321,8 +325,16 @@ def _larger(given: int | None, stored: int | None) -> int | None:
 def _mapping(options: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = options.get(name) or {}
     if not isinstance(value, Mapping):
-        raise InputError(f"--{name.replace('_', '-')} must be names and values, not {value!r}")
+        raise InputError(f"{name} must be names and values, not {value!r}", name)
     return value
+
+
+def _json_mapping(options: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = dict(_mapping(options, name))
+    try:
+        return dict(json_copy(value))
+    except InputError:
+        raise InputError(f"{name} must be made of JSON values, not {value!r}", name) from None
 
 
 def _environment(name: Any, kwargs: dict[str, Any], label: Any) -> tuple[str, dict[str, Any], str]:
@@ -332,9 +344,9 @@ def _environment(name: Any, kwargs: dict[str, Any], label: Any) -> tuple[str, di
     from holdfast.envs.registration import GRID_ID
 
     if not isinstance(name, str):
-        raise InputError(f"ENV must be a text, not {name!r}")
+        raise InputError(f"environment must be a text, not {name!r}", "environment")
     if label is not None and (not isinstance(label, str) or not label.isprintable()):
-        raise InputError(f"label must be a text, not {label!r}")
+        raise InputError(f"label must be a text, not {label!r}", "label")
     if is_map_path(name):
         return GRID_ID, {**kwargs, "map": str(GridMap.read(Path(name)))}, label or Path(name).stem
     return name, kwargs, label or name
@@ -355,30 +367,37 @@ def _check_environment(
     finally:
         env.close()
     if not isinstance(actions, spaces.Discrete):
-        raise InputError(f"ENV must have discrete actions for {algorithm.name}, and those of {name} are {actions}")
+        raise InputError(
+            f"environment must have discrete actions for {algorithm.name}, and those of {name} are {actions}",
+            "environment",
+        )
     if not algorithm.is_deep:
         if not isinstance(seen, spaces.Discrete):
             raise InputError(
-                f"ENV must have discrete observations for {algorithm.name}, and those of {name} are "
-                f"{type(seen).__name__}: a deep algorithm such as perdqn takes them"
+                f"environment must have discrete observations for {algorithm.name}, and those of {name} are "
+                f"{type(seen).__name__}: a deep algorithm such as perdqn takes them",
+                "environment",
             )
         return
     if not has_numbers(seen):
         raise InputError(
-            f"ENV must have observations with at least one number in every part, and those of {name} are {seen}"
+            f"environment must have observations with at least one number in every part, and those of {name} are {seen}",
+            "environment",
         )
     known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
     parts = seen.spaces.values() if isinstance(seen, spaces.Dict) else (seen,)
     for part in parts:
         if not isinstance(part, known):
             raise InputError(
-                f"ENV must have observations of arrays, numbers or a dictionary of them for {algorithm.name}, "
-                f"and those of {name} have {type(part).__name__}"
+                f"environment must have observations of arrays, numbers or a dictionary of them for "
+                f"{algorithm.name}, and those of {name} have {type(part).__name__}",
+                "environment",
             )
         if isinstance(part, spaces.Discrete) and part.start != 0:
             raise InputError(
-                f"ENV must have discrete observations that count from 0 for {algorithm.name}, "
-                f"and those of {name} count from {part.start}"
+                f"environment must have discrete observations that count from 0 for {algorithm.name}, "
+                f"and those of {name} count from {part.start}",
+                "environment",
             )
     from stable_baselines3.common.preprocessing import is_image_space
 
@@ -389,7 +408,9 @@ def _check_environment(
     if not policy_is_given:
         arguments["policy"] = fitting[0]
     elif arguments["policy"] not in fitting:
-        raise InputError(f"--set: policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}")
+        raise InputError(
+            f"policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}", "policy"
+        )
 
 
 def file_name(text: str) -> str:

@@ -36,7 +36,7 @@ Run = tuple[RunConfig, Floats, Floats]
 _POINTS = 200
 
 
-class NothingToShowError(ValueError):
+class NothingToShowError(InputError):
     """A run has no episode or evaluation yet."""
 
 

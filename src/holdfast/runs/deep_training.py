@@ -12,7 +12,7 @@ from stable_baselines3.common.logger import KVWriter, Logger, filter_excluded_ke
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv
 
-from holdfast.core.errors import InputError
+from holdfast.core.errors import InputError, is_raised_by_holdfast
 from holdfast.deep import make_vec_env
 from holdfast.deep.option_dqn import OptionDQN
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
@@ -57,10 +57,12 @@ def build_agent(config: RunConfig, env: VecEnv) -> OptionDQN:
         agent: OptionDQN = config.algorithm.load()(
             policy, env, seed=config.seed, device=config.device, **arguments
         )
-    except (RuntimeError, AssertionError, AttributeError, LookupError, ArithmeticError) as error:
+    except Exception as error:
+        if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
+            raise
         # What PyTorch and SB3 say of arguments that they cannot use; its first line is the sentence.
         said = " ".join(str(error).split("\n")[0].split())
-        raise InputError(f"--set: the agent cannot be made of these arguments: {said[:300]}") from error
+        raise InputError(f"the agent cannot be made of the arguments in set: {said[:300]}", "set") from error
     return agent
 
 
@@ -73,7 +75,7 @@ def _check_device(name: str) -> None:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError):
         raise InputError(
-            f"--device must be auto, cpu or another device that PyTorch has here, not {name!r}"
+            f"device must be auto, cpu or another device that PyTorch has here, not {name!r}", "device"
         ) from None
 
 

@@ -222,7 +222,7 @@ class RunFolder:
                 run = take_mapping(read_document(folder), "run")
                 steps, episodes = take_integer(run, "steps"), take_integer(run, "episodes")
                 finished = take(run, "finished") is True and config.is_reached(steps, episodes)
-        except (ValueError, OSError, ArithmeticError, MemoryError, RecursionError) as error:
+        except (InputError, OSError, ArithmeticError, MemoryError, RecursionError) as error:
             return RunStatus(self.path, "damaged", config, problem=" ".join(str(error).split()))
         status = "in use" if in_use else "finished" if finished else "resumable"
         return RunStatus(self.path, status, config, steps, episodes, last_return)
@@ -261,7 +261,7 @@ def find_runs(folder: str | os.PathLike[str]) -> list[RunStatus]:
     """
     top = Path(folder)
     if not top.is_dir():
-        raise InputError(f"DIR must be a folder with runs, and there is no folder {str(top)!r}")
+        raise InputError(f"folder must be one with runs, and there is no folder {str(top)!r}", "folder")
     found = []
     for place, inner, files in walk_folders(top):
         if _CONFIG in files and ({"metrics.csv", LOCK} & set(files) or _CHECKPOINT in inner):

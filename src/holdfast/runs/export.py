@@ -17,7 +17,7 @@ from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer
 from holdfast.files import replace_file
 from holdfast.runs.actors import NetworkActor, TableActor, acting_as
-from holdfast.runs.export_check import Check, check_export, refusal
+from holdfast.runs.export_check import Check, check_export
 from holdfast.runs.onnx_graph import Graph, Tensor
 from holdfast.runs.onnx_policies import network_graph, table_graph
 from holdfast.runs.policy_files import actor_of, read_policy
@@ -87,18 +87,20 @@ def export_onnx(
             written.write(data)
     except OSError as error:
         raise InputError(
-            f"FILE must be one that can be written, and {str(path)!r} is not: {error.strerror}"
+            f"file must be one that can be written, and {str(path)!r} is not: {error.strerror}", "file"
         ) from None
     return Export(path, len(data), graph.inputs, graph.outputs, metadata, found)
 
 
 def _target(path: Path) -> Path:
     if path.suffix.lower() != _SUFFIX:
-        raise InputError(f"FILE must end in {_SUFFIX}, not {str(path)!r}")
+        raise InputError(f"file must end in {_SUFFIX}, not {str(path)!r}", "file")
     if not path.parent.is_dir():
-        raise InputError(f"FILE must be in a folder that exists, and there is no folder {str(path.parent)!r}")
+        raise InputError(
+            f"file must be in a folder that exists, and there is no folder {str(path.parent)!r}", "file"
+        )
     if path.is_dir():
-        raise InputError(f"FILE must be a file, and {str(path)!r} is a folder")
+        raise InputError(f"file must be a file, and {str(path)!r} is a folder", "file")
     return path
 
 
@@ -158,4 +160,4 @@ def _serialized(graph: Graph, metadata: Mapping[str, str]) -> bytes:
         onnx.checker.check_model(model, full_check=True)
         return bytes(model.SerializeToString())
     except Exception as error:  # the checker's own classes have no other base
-        raise refusal("the exported policy is no valid ONNX model", error) from None
+        raise ValueError(f"the exported policy is no valid ONNX model: {error}") from None

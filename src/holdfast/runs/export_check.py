@@ -11,11 +11,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.core.choice import Decision, few_decision_option
-from holdfast.core.errors import InputError
+from holdfast.core.errors import InputError, is_raised_by_holdfast
 from holdfast.runs.actors import NetworkActor, TableActor
 from holdfast.runs.onnx_policies import space_inputs
 
-__all__ = ["Check", "check_export", "draw_observations", "refusal"]
+__all__ = ["Check", "check_export", "draw_observations"]
 
 _NUMBERS_AT_ONCE = 2**22
 """Numbers of a batch, observations and values together."""
@@ -67,7 +67,8 @@ def check_export(
         told: Called with how many have been compared, and ``n``.
 
     Raises:
-        ValueError: They differ by more than rounding, or one of the two cannot decide.
+        InputError: One of the two cannot decide.
+        ValueError: They differ by more than rounding, which is a fault of the graph.
     """
     client = _Client(data, space)
     random = np.random.default_rng(seed)
@@ -103,14 +104,14 @@ def _compare(
 ) -> tuple[float, int]:
     """The largest difference of a value, and how many decisions rounding has swapped."""
     if [part.shape for part in theirs] != [part.shape for part in ours]:
-        raise InputError("the exported policy does not give one decision per observation: nothing was written")
+        raise ValueError("the exported policy does not give one decision per observation: nothing was written")
     with np.errstate(invalid="ignore"):
         largest = float(np.abs(theirs.values.astype(np.float64) - ours.values).max())
     # A NaN is no small difference.
     if not largest <= (_ROUNDING * scale if isinstance(actor, NetworkActor) else 0.0):
-        raise InputError(f"the exported policy has other values, by {largest:.2g}: nothing was written")
+        raise ValueError(f"the exported policy has other values, by {largest:.2g}: nothing was written")
     if not _equal(theirs, _by_the_rule(actor, theirs.values) or ours).all():
-        raise InputError("the exported policy decides otherwise by the same values: nothing was written")
+        raise ValueError("the exported policy decides otherwise by the same values: nothing was written")
     # With the same rule, another decision can only come from values that rounding has changed.
     return largest, int((~_equal(theirs, ours)).sum())
 
@@ -141,7 +142,7 @@ class _Client:
         try:
             self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime's own classes have no other base
-            raise refusal("ONNX Runtime does not take the exported policy", error) from None
+            raise _refusal("ONNX Runtime does not take the exported policy", error) from None
 
     def decide(self, batch: Any) -> Decision:
         """The decisions about a batch of observations."""
@@ -149,7 +150,7 @@ class _Client:
         try:
             found = self._session.run(None, {self._names[key]: part for key, part in parts.items()})
         except Exception as error:  # the same
-            raise refusal("ONNX Runtime cannot run the exported policy", error) from None
+            raise _refusal("ONNX Runtime cannot run the exported policy", error) from None
         return Decision(*found)
 
 
@@ -164,7 +165,9 @@ def _decide(actor: NetworkActor | TableActor, observation: Any) -> Decision:
         with np.errstate(over="ignore"):
             return actor.decide(observation)
     except Exception as error:  # whatever PyTorch says of it
-        raise refusal("the policy cannot decide about the observations of its own space", error) from None
+        if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
+            raise
+        raise _refusal("the policy cannot decide about the observations of its own space", error) from None
 
 
 def _alone(decision: Decision) -> Decision:
@@ -175,9 +178,9 @@ def _row(batch: Any, index: int | slice) -> Any:
     return {key: part[index] for key, part in batch.items()} if isinstance(batch, dict) else batch[index]
 
 
-def refusal(what: str, error: Exception) -> ValueError:
+def _refusal(what: str, error: Exception) -> InputError:
     """One sentence about what somebody else's code said."""
-    return ValueError(f"{what}: {' '.join(str(error).split())[:200]}")
+    return InputError(f"{what}: {' '.join(str(error).split())[:200]}")
 
 
 # Observations ---------------------------------------------------------------------------------------------------

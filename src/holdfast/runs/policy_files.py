@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.errors import InputError
+from holdfast.core.errors import InputError, is_raised_by_holdfast
 from holdfast.core.saved import take, take_array, take_integer, take_mapping
 from holdfast.files import Entry, find_folder, read_state, replace_folder, write_state
 from holdfast.runs.actors import NetworkActor, TableActor
@@ -132,8 +132,11 @@ def _table_actor(state: Mapping[str, Any]) -> TableActor:
     algorithm = find_algorithm(take(state, "algorithm"))
     if algorithm.is_deep:
         raise InputError(f"the saved policy must be of a network for {algorithm.name}")
-    arguments = algorithm.complete(take_mapping(state, "arguments"), "the saved policy")
-    learner = algorithm.load()(**as_python(arguments), **algorithm.stands_for)
+    try:
+        arguments = algorithm.complete(take_mapping(state, "arguments"))
+        learner = algorithm.load()(**as_python(arguments), **algorithm.stands_for)
+    except InputError as error:
+        raise InputError(f"the saved policy is damaged: {error}") from None
     saved = take_mapping(state, "tables")
     tables = {
         name: take_array(saved, name, np.float64, (None, None, depth)).copy()
@@ -192,7 +195,7 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     from gymnasium.spaces import Discrete
 
     from holdfast.deep.agent_state import as_array
-    from holdfast.deep.arguments import check_acting
+    from holdfast.deep.arguments import check_acting, check_scaling
     from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 
     classes = {kind.__name__: kind for kind in (MlpPolicy, CnnPolicy, MultiInputPolicy)}
@@ -222,8 +225,12 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     _refuse_more_than_there_is(saved, weights, seen(observations) if seen else 0, int(actions.n))
     try:
         check_acting(saved["decision_tolerance"], saved["interrupt_margin"])
+        check_scaling(saved["normalize_observations"])
         policy = kind(observations, actions, lambda _: 0.0, features_extractor_class=extractor, **saved)
-    except (TypeError, ValueError, AssertionError, RuntimeError, OverflowError, AttributeError, KeyError) as error:
+    except Exception as error:
+        if not isinstance(error, InputError) and is_raised_by_holdfast(error):
+            raise
+        # What PyTorch and SB3 say of spaces and arguments that they cannot use.
         raise InputError(f"the saved policy cannot be built: {' '.join(str(error).split())[:200]}") from None
     own = policy.q_net.state_dict()
     if set(own) != set(weights):
@@ -253,6 +260,8 @@ def _refuse_more_than_there_is(
     trunk, head, k_max = arguments["net_arch"], arguments["head_arch"], arguments["k_max"]
     if not all(isinstance(part, list) and all(type(units) is int for units in part) for part in (trunk, head)):
         raise InputError("the saved policy must have lists of whole numbers as 'net_arch' and 'head_arch'")
+    if not all(type(arguments[name]) is bool for name in ("dueling", "normalize_images")):
+        raise InputError("the saved policy must have true or false as 'dueling' and 'normalize_images'")
     kwargs = arguments["features_extractor_kwargs"]
     if not isinstance(kwargs, dict) or not all(type(value) in (int, float, bool) for value in kwargs.values()):
         raise InputError("the saved policy must have numbers as 'features_extractor_kwargs'")

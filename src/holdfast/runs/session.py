@@ -373,6 +373,6 @@ def _timing(folder: RunFolder) -> Rows:
     """The file of times goes on where it is: it tells what happened, not what the run is."""
     found = folder.timing.status()
     if found is not None:
-        with suppress(ValueError, OSError):
+        with suppress(InputError, OSError):
             return Rows(folder.timing, _TIMING_COLUMNS, found.st_size)
     return Rows(folder.timing, _TIMING_COLUMNS)

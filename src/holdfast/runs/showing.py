@@ -56,8 +56,9 @@ class Shown:
         if not self.actor.fits(env.observation_space, env.action_space):
             env.close()
             raise InputError(
-                "ENV must be like the one of the training: the policy was trained for other observations or "
-                f"actions than those of {self.label}"
+                "environment must be like the one of the training: the policy was trained for other observations "
+                f"or actions than those of {self.label}",
+                "environment",
             )
         return env
 
@@ -84,7 +85,8 @@ def open_policy(
         raise InputError(f"{path} is damaged: it must say where the policy was trained")
     if environment is None and is_code(named):
         raise InputError(
-            f"--env must be given to run {named}: it is code, and files do not choose the code that is run"
+            f"environment must be given to run {named}: it is code, and files do not choose the code that is run",
+            "environment",
         )
     if environment is not None and environment != named:
         named, kwargs, label = environment, {}, environment

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from holdfast.core.errors import InputError
+from holdfast.core.errors import InputError, is_raised_by_holdfast
 from holdfast.core.saved import take, take_integer, take_list, take_mapping
 
 __all__ = ["space_from", "space_state"]
@@ -46,6 +46,8 @@ def space_from(state: Mapping[str, Any], name: str) -> spaces.Space[Any]:
     try:
         return _space(saved)
     except (ValueError, TypeError, AssertionError, OverflowError, MemoryError) as error:
+        if not isinstance(error, InputError | MemoryError) and is_raised_by_holdfast(error):
+            raise
         said = " ".join(str(error).split())[:200]
         raise InputError(f"the saved state must describe a space as {name!r}: {said}") from None
 

@@ -61,7 +61,7 @@ def open_run(options: Mapping[str, Any], path: Path | Entry) -> RunConfig:
     config = make_config(options, stored)
     difference = stored.difference(config)
     if difference is not None:
-        raise InputError(f"{path} holds a run with {difference}: choose another --name or --out, or remove it")
+        raise InputError(f"{path} holds a run with {difference}: choose another folder, or remove it")
     return config
 
 

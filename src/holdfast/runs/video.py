@@ -59,7 +59,7 @@ def film(
                 return frames
             frames.append(_frame(env, _caption(moment, names[moment.action - first]), moment))
             if frames[-1].shape != frames[0].shape:
-                raise InputError("--render needs frames of one size, and this environment's change theirs")
+                raise InputError("a film needs frames of one size, and this environment's change theirs")
     return frames
 
 
@@ -73,13 +73,13 @@ def _frame(env: gymnasium.Env[Any, Any], caption: str, moment: Moment) -> Frame:
     try:
         shown = np.asarray(env.render())
     except gymnasium.error.DependencyNotInstalled as error:
-        raise InputError(f"--render needs what this environment draws with: {error}") from None
+        raise InputError(f"a film needs what this environment draws with: {error}") from None
     except ValueError:
-        raise InputError("--render needs frames that are arrays, and this environment's are ragged") from None
+        raise InputError("a film needs frames that are arrays, and this environment's are ragged") from None
     if shown.ndim != 3 or shown.shape[2] != 3 or shown.dtype != np.uint8:
-        raise InputError("--render needs an environment that renders as rgb_array, and this one does not")
+        raise InputError("a film needs an environment that renders as rgb_array, and this one does not")
     if 0 in shown.shape:
-        raise InputError(f"--render needs frames with at least one pixel, not of shape {shown.shape}")
+        raise InputError(f"a film needs frames with at least one pixel, not of shape {shown.shape}")
     scale = max(1, -(-_SMALLEST_WIDTH // shown.shape[1]))
     shown = shown.repeat(scale, axis=0).repeat(scale, axis=1)
     height, width = shown.shape[:2]
@@ -112,7 +112,7 @@ def write_film(frames: Sequence[Frame], path: Path, frames_per_second: int = 30)
     """
     kind = path.suffix.lower()
     if kind not in FORMATS:
-        raise InputError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
+        raise InputError(f"path must end in .gif or .mp4, not {str(path)!r}", "path")
     make_folders(path.parent)
     with replace_file(path) as file:
         if kind == ".gif":
@@ -141,7 +141,7 @@ def _write_mp4(frames: Sequence[Frame], file: BinaryIO, frames_per_second: int) 
         import imageio_ffmpeg
     except ImportError:
         raise InputError(
-            f"--render needs the package imageio-ffmpeg for an .mp4 file ({install_command('video')}); "
+            f"an .mp4 file needs the package imageio-ffmpeg ({install_command('video')}); "
             "a .gif file needs nothing"
         ) from None
     # The encoder goes back and forth in its file, and opens it itself.

@@ -29,8 +29,10 @@ def check_margin(interrupt_margin: float | None, decision_tolerance: float | Non
     if interrupt_margin is None or decision_tolerance is None or interrupt_margin >= decision_tolerance:
         return
     raise InputError(
-        f"interrupt_margin must be at least decision_tolerance = {decision_tolerance!r}, "
-        f"or options chosen for their length are cut at once, not {interrupt_margin!r}"
+        f"interrupt_margin must be at least decision_tolerance, which is {decision_tolerance:g}, not "
+        f"{interrupt_margin:g}: a hold would be dropped as soon as it is chosen",
+        "interrupt_margin",
+        "decision_tolerance",
     )
 
 

@@ -127,7 +127,8 @@ def _discrete(env: gymnasium.Env[Any, Any], name: str) -> gymnasium.spaces.Discr
     space = getattr(env, name)
     if not isinstance(space, gymnasium.spaces.Discrete):
         raise InputTypeError(
-            f"env must have a Discrete {name.replace('_', ' ')} for a table of values, not {type(space).__name__}"
+            f"env must have a Discrete {name.replace('_', ' ')} for a table of values, not {type(space).__name__}",
+            "env",
         )
     return space
 

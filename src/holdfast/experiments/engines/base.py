@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from holdfast.experiments.spec import Job
 from holdfast.experiments.store import place_entry, table_bytes
 from holdfast.files import Entry
 
-__all__ = ["THREADS", "Ended", "Engine", "Event", "Started", "Task", "perform"]
+__all__ = ["THREADS", "Ended", "Engine", "Event", "Started", "Task", "perform", "print_failure"]
 
 THREADS = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -111,6 +112,13 @@ class Engine(Protocol):
     def about(self) -> dict[str, Any]:
         """What the manifest is to say of it."""
         ...
+
+
+def print_failure(error: BaseException) -> None:
+    """Print the traceback of a job's failure; the last line is what is told of it."""
+    traceback.print_exception(error)
+    if isinstance(error, InputError):
+        sys.stderr.write(f"{' '.join(str(error).split())}\n")
 
 
 def perform(document: Mapping[str, Any], place: Path) -> bytes:

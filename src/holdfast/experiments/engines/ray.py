@@ -16,14 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
-from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform
+from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform, print_failure
 from holdfast.experiments.manifest import read_manifest
 from holdfast.files import remove_tree
 
@@ -159,8 +158,8 @@ def _perform_there(document: Mapping[str, Any], place: str, campaign: str) -> tu
     ):
         try:
             data = perform(document, folder)
-        except (Exception, SystemExit):
-            traceback.print_exc()
+        except (Exception, SystemExit) as error:
+            print_failure(error)
             data = None
     return data, time.monotonic() - began, said.getvalue()
 
@@ -170,7 +169,7 @@ def _place(place: Path, campaign: str) -> Iterator[Path]:
     """The job's folder, where this machine has the campaign's; else one for the time being."""
     try:
         manifest = read_manifest(place.parent.parent)
-    except (OSError, ValueError):
+    except (OSError, InputError):
         manifest = None
     if manifest is not None and manifest.campaign == campaign:
         yield place
@@ -197,7 +196,7 @@ def _imported(address: str | None) -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError(f"--engine ray needs Ray, which is not installed: {install_command('ray')}") from None
+        raise InputError(f"the Ray engine needs Ray, which is not installed: {install_command('ray')}") from None
     return ray
 
 
@@ -221,10 +220,10 @@ def _start_here(ray: Any, folder: str, cpus: int) -> None:
             ray.shutdown()
             if attempt == _STARTS or "timed out during startup" not in str(error):
                 told = " ".join(str(error).split())[:200]
-                raise InputError(f"--engine ray could not start Ray on this machine: {told}") from error
+                raise InputError(f"Ray could not be started on this machine: {told}") from error
     found = {node["NodeManagerAddress"] for node in ray.nodes()}
     if found != {"127.0.0.1"}:
-        raise InputError(f"--engine ray must be given an --address: Ray would listen on {', '.join(found)}")
+        raise InputError(f"address must be given: Ray would listen on {', '.join(found)}", "address")
 
 
 def _connect(ray: Any, address: str) -> None:
@@ -234,7 +233,7 @@ def _connect(ray: Any, address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except Exception as error:
-        raise InputError(_unreachable(address, error)) from error
+        raise _unreachable(address, error) from error
 
 
 def _check_address(address: str) -> None:
@@ -242,28 +241,32 @@ def _check_address(address: str) -> None:
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise InputError(
-            f"--address must be host:port of a Ray cluster, such as 10.0.0.1:6379, or auto, not {address!r}"
+            f"address must be host:port of a Ray cluster, such as 10.0.0.1:6379, or auto, not {address!r}",
+            "address",
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH).close()
     except OSError as error:
-        raise InputError(_unreachable(address, error.strerror or error)) from error
+        raise _unreachable(address, error.strerror or error) from error
     # Somebody listens there. Whether it is Ray is tried out where it can be given up.
     attempt = [sys.executable, "-P", "-c", _ATTEMPT, address]
     try:
         tried = subprocess.run(attempt, capture_output=True, timeout=_ANSWER, check=False)
     except subprocess.TimeoutExpired:
-        raise InputError(_unreachable(address, f"no cluster answered within {_ANSWER:.0f} s")) from None
+        raise _unreachable(address, f"no cluster answered within {_ANSWER:.0f} s") from None
     if tried.returncode != 0:
         said = tried.stderr.decode(errors="replace").strip()
         if "AuthenticationError" in said:
             raise InputError(
-                f"--address names a Ray cluster, {address}, that asks for a token: "
-                "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the one of the cluster"
+                f"address names a Ray cluster, {address}, that asks for a token: "
+                "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the one of the cluster",
+                "address",
             )
-        raise InputError(_unreachable(address, said.splitlines()[-1] if said else "it does not answer"))
+        raise _unreachable(address, said.splitlines()[-1] if said else "it does not answer")
 
 
-def _unreachable(address: str, error: object) -> str:
+def _unreachable(address: str, error: object) -> InputError:
     told = " ".join(str(error).split())[:200] or type(error).__name__
-    return f"--address must be that of a running Ray cluster, and {address} cannot be reached: {told}"
+    return InputError(
+        f"address must be that of a running Ray cluster, and {address} cannot be reached: {told}", "address"
+    )

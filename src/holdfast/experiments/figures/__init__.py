@@ -70,12 +70,13 @@ def find_label(name: str) -> str:
             return known[wanted]
     if typed.removeprefix("fig:") in {label.removeprefix("fig:").lower() for label in PENDING}:
         raise InputError(
-            f"LABEL names {name!r}, a figure of the paper that cannot be made yet: it needs Atari games"
+            f"label names {name!r}, a figure of the paper that cannot be made yet: it needs Atari games", "label"
         )
     hint = nearest_names(typed.removeprefix("fig:"), [label.removeprefix("fig:") for label in LABELS], 0.4)
     raise InputError(
-        f"LABEL must be one that `holdfast reproduce list` shows, all, or module:attribute, not {name!r}"
-        f"{'; ' * bool(hint)}{hint}"
+        f"label must be one that `holdfast reproduce list` shows, all, or module:attribute, not {name!r}"
+        f"{'; ' * bool(hint)}{hint}",
+        "label",
     )
 
 
