@@ -381,7 +381,8 @@ def _check_environment(
         return
     if not has_numbers(seen):
         raise InputError(
-            f"environment must have observations with at least one number in every part, and those of {name} are {seen}",
+            f"environment must have observations with at least one number in every part, and those of {name} "
+            f"are {seen}",
             "environment",
         )
     known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
