@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take, take_array, take_mapping
+from holdfast.core.saved import take, take_mapping
 from holdfast.deep.replay import OptionReplayBuffer
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.policy_files import read_policy
@@ -61,7 +61,7 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     if take(made_of, "k_max") != str(config.k_max):
         raise InputError(f"{folder.config_file} is damaged: k_max must be that of the checkpoint")
     saved = take_mapping(agent, "replay")
-    n_views = _n_views(saved, size, config.k_max)
+    n_views = _n_views(saved, config.k_max)
     replay = OptionReplayBuffer(
         size,
         space_from(policy, "observation_space"),
@@ -77,13 +77,14 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     return replay
 
 
-def _n_views(saved: Mapping[str, Any], size: int, k_max: int) -> int | None:
+def _n_views(saved: Mapping[str, Any], k_max: int) -> int | None:
     """The views that the agent learned from, which may be fewer than K; None for one that is drawn uniformly."""
     if take(saved, "trees") is None:
         return None
-    leaves = take_array(take_mapping(saved, "trees"), "leaves", np.float64, (None, None), max(size, k_max))
-    if len(leaves) > k_max:
-        raise InputError(f"the saved state must have a tree for each of {k_max} persistences at most")
+    leaves = take(take_mapping(saved, "trees"), "leaves")
+    # Nothing of it is looked at here: the replay knows how long it must be.
+    if not isinstance(leaves, np.ndarray) or leaves.ndim != 2 or len(leaves) > k_max:
+        raise InputError(f"the saved state must have a tree for each of {k_max} persistences at most as 'leaves'")
     return len(leaves)
 
 

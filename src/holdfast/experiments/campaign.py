@@ -230,6 +230,7 @@ def _note_event(
     if isinstance(event, Started):
         standing.running[titles[event.job.id]] = time.monotonic()
     elif isinstance(event, Ended):
+        store.check_lock()
         standing.running.pop(titles[event.job.id], None)
         if event.data is not None:
             store.write(event.job, event.data)

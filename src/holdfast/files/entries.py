@@ -112,7 +112,7 @@ class Entry:
         try:
             with named_errors(self.path), self._opened_folder() as folder:
                 return sorted(os.listdir(folder))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     # Files ---------------------------------------------------------------------------------------------------
