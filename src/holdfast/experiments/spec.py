@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.checks import check_choice, check_integer
-from holdfast.core.errors import InputError
+from holdfast.core.errors import InputError, is_raised_by_holdfast
 from holdfast.core.saved import json_copy
 from holdfast.experiments.tables import Table
 
@@ -125,7 +125,19 @@ class Experiment:
             ValueError: There is no such scale, or the plan is not one.
         """
         check_choice("scale", scale, SCALES)
-        return self.jobs_of(self.plan(scale))
+        try:
+            plan = list(self.plan(scale))
+        except Exception as error:
+            if isinstance(error, InputError) or is_raised_by_holdfast(error):
+                raise
+            # Whatever the code of a user's own experiment raises.
+            said = " ".join(str(error).split())
+            raise InputError(f"plan of {self.label} raised {type(error).__name__}: {said}") from error
+        if not all(
+            isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], Mapping) for pair in plan
+        ):
+            raise InputError(f"plan of {self.label} must give pairs of a setting and a seed")
+        return self.jobs_of(plan)
 
     def jobs_of(self, plan: Iterable[tuple[Mapping[str, Any], int]]) -> list[Job]:
         """The jobs of (setting, seed) pairs, which must differ."""
