@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import tempfile
 from collections.abc import Callable
@@ -222,6 +221,14 @@ class Broken(Robot):
     def tabular_mdp(self, gamma):
         return {}["model"]
 
+from holdfast.experiments.spec import Experiment
+
+def experiment(plan):
+    return Experiment("mine", "of mine", ("x",), plan, None, None, None)
+
+PLANLESS = experiment(lambda scale: {}[scale])
+UNPAIRED = experiment(lambda scale: [3])
+
 register("Robot-v0", lambda **given: Robot(**given))
 """
 
@@ -242,10 +249,20 @@ register("Robot-v0", lambda **given: Robot(**given))
         (
             "train CartPole-v1 --set policy_kwargs={'optimizer_kwargs':{'betas':[2,3]}}",
             2,
-            "in --set: Invalid beta",
+            "in --set for this environment: Invalid beta",
         ),
-        ("train CartPole-v1 --set policy_kwargs={'optimizer_kwargs':{'nesterov':True}}", 2, "in --set: "),
-        ("train CartPole-v1 --set policy_kwargs={'features_extractor_kwargs':{'x':1}}", 2, "in --set: "),
+        (
+            "train CartPole-v1 --set policy_kwargs={'optimizer_kwargs':{'nesterov':True}}",
+            2,
+            "in --set for this environment: ",
+        ),
+        (
+            "train CartPole-v1 --set policy_kwargs={'features_extractor_kwargs':{'x':1}}",
+            2,
+            "in --set for this environment: ",
+        ),
+        ("reproduce robots:PLANLESS", 2, "plan of mine raised KeyError: 'smoke'"),
+        ("reproduce robots:UNPAIRED", 2, "plan of mine must give pairs of a setting and a seed"),
         ("train FrozenLake-v1 --algo perq --env-kwargs map_name=9x9", 2, "cannot be made: it raised KeyError"),
     ],
 )
@@ -256,4 +273,4 @@ def test_what_other_code_says_of_a_users_values_is_the_users(
     assert main(command.split()) == code
     said = capsys.readouterr().err.splitlines()[-1]
     assert sentence in said
-    assert not re.search(r"fault of holdfast", said)
+    assert "fault of holdfast" not in said

@@ -110,6 +110,7 @@ def test_gymnasium_ids(name: str, capsys: pytest.CaptureFixture[str], tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["cliff", "--k-max", str(10**22)], ": --k-max must be less than 2147483648, not 1000"),
         (["cliff", "--k-max", "0"], "--k-max must be a whole number of at least 1, not 0"),
         (["cliff", "--gamma", "1.5"], ": --gamma must be a number in [0, 1], not 1.5"),
         (["cliff", "--gamma", "nan"], ": --gamma must be a number in [0, 1], not nan"),
@@ -222,7 +223,7 @@ def test_many_persistences_share_a_picture() -> None:
 
 
 def test_what_does_not_fit_into_memory_is_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["solve", "cliff", "--k-max", str(10**12)]) == 2
+    assert main(["solve", "cliff", "--k-max", str(2 * 10**9)]) == 2
     error = capsys.readouterr().err
     assert "memory" in error
     assert error.count("\n") == 1

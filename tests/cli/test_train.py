@@ -161,6 +161,18 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
         ("clif", "environment 'clif' is unknown"),
         ("cliff --algo perdq", "did you mean perdqn or"),
         ("cliff --algo perq --k-max 0", "--k-max must be a whole number of at least 1"),
+        (f"cliff --algo perq --k-max {10**22}", "--k-max must be less than 2147483648"),
+        ("CartPole-v1 --set learning_rate=1e400", "--set: learning_rate must be a number or a falling rate"),
+        (f"CartPole-v1 --set stats_window_size={10**22}", "--set: stats_window_size must be less than 461168601"),
+        (
+            "CartPole-v1 --set policy_kwargs={'net_arch':[0]}",
+            "--set: a layer width in net_arch in policy_kwargs must",
+        ),
+        ("cliff --algo dqn --set k_max=1", "--set must not name 'k_max': --algo dqn stands for k_max=1"),
+        (
+            "cliff --algo perq --env-kwargs slip={1:2}",
+            "--env-kwargs must be made of JSON values, not {'slip': {1: 2}}",
+        ),
         ("cliff --algo q --k-max 3", "--k-max must not be given for q"),
         ("cliff --algo dqn --set k_max=3", "--algo dqn stands for k_max=1"),
         ("cliff --algo perq --steps 0", "--steps must be a whole number of at least 1"),
@@ -184,7 +196,10 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
         ("CartPole-v1 --set policy=CnnPolicy", "--set: policy must be MlpPolicy for CartPole-v1, not 'CnnPolicy'"),
         ("CartPole-v1 --set policy=MultiInputPolicy", "--set: policy must be MlpPolicy for CartPole-v1"),
         ("CartPole-v1 --set policy=Linear", "--set: policy must be MlpPolicy for CartPole-v1"),
-        ("CartPole-v1 --set head_arch=[1000000000000]", "the agent cannot be made of the arguments in --set: "),
+        (
+            "CartPole-v1 --set head_arch=[1000000000000]",
+            "the agent cannot be made of the arguments in --set for this environment: ",
+        ),
         ("CartPole-v1 --set policy_kwargs=\"{'optimizer_kwargs': {'capturable': True}}\"", "optimizer_kwargs in"),
         ("CartPole-v1 --set tau=5", "tau must be a number in [0, 1], not 5"),
         ("CartPole-v1 --set exploration_final_eps=-5", "exploration_final_eps must be a number in [0, 1]"),
@@ -205,7 +220,7 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
         ("cliff --algo perq --config no.toml", "no.toml is missing"),
         ("cliff --algo perq --config no.yml", "a file of options must end in .toml or .json"),
         ("cliff --algo perq --checkpoint-every -1", "--checkpoint-every must be a finite number of at least 0"),
-        ("cliff --algo perq --env-kwargs slip=7", "slip must be a number in [0, 1]"),
+        ("cliff --algo perq --env-kwargs slip=7", "--env-kwargs: slip must be a number in [0, 1]"),
     ],
 )
 def test_bad_input_is_one_sentence(line: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,13 +48,14 @@ def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str,
 
 
 def check_layers(name: str, value: Any) -> list[int]:
-    """A list of layer widths."""
+    """A list of layer widths; the name may be that of a part, such as "net_arch in policy_kwargs"."""
+    argument = name.split()[-1]
     if not isinstance(value, list | tuple):
-        raise InputTypeError(f"{name} must be a list of layer widths such as [64], not {value!r}", name)
+        raise InputTypeError(f"{name} must be a list of layer widths such as [64], not {value!r}", argument)
     try:
         return [check_integer(f"a layer width in {name}", width) for width in value]
     except InputError as error:
-        raise type(error)(str(error), name) from None
+        raise type(error)(str(error), argument) from None
 
 
 def check_scaling(value: Any) -> str | None:

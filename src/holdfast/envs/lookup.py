@@ -187,7 +187,7 @@ def _argument_error(name: str, error: BaseException) -> InputTypeError:
         return InputTypeError(
             f"environment {name!r} needs the argument{'s' if len(lacking) > 1 else ''} {listed}", *lacking
         )
-    return InputTypeError(_one_sentence(error))
+    return InputTypeError(f"environment {name!r} cannot be made: {_one_sentence(error)}")
 
 
 def _unknown(name: str, error: Exception) -> str:

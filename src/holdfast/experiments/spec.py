@@ -129,7 +129,11 @@ class Experiment:
         if self.label.startswith("fig:"):
             return self.jobs_of(self.plan(scale))
         with user_code(f"plan of {self.label}"):
-            plan = [(dict(setting), seed) for setting, seed in self.plan(scale)]
+            plan = list(self.plan(scale))
+        if not all(
+            isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], Mapping) for pair in plan
+        ):
+            raise InputError(f"plan of {self.label} must give pairs of a setting and a seed")
         return self.jobs_of(plan)
 
     def jobs_of(self, plan: Iterable[tuple[Mapping[str, Any], int]]) -> list[Job]:

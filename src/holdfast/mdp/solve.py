@@ -19,6 +19,7 @@ from holdfast.mdp.waves import Waves, is_better
 
 __all__ = ["FixedPoint", "NoConvergenceError", "fixed_point", "k_values", "q_star", "q_star_options"]
 
+_LARGEST_K_MAX = 2**31
 _EPSILON = float(np.finfo(np.float64).eps)
 _SETTLED = 1e-9
 """A value that changes by less than this part of itself has settled."""
@@ -231,7 +232,8 @@ def q_star_options(
 
     Q*_K(·,·,1) = Q*, so that value iteration on (S,A) and K held steps from V* are all it takes.
     """
-    check_integer("k_max", k_max)
+    if check_integer("k_max", k_max) >= _LARGEST_K_MAX:
+        raise InputError(f"k_max must be less than {_LARGEST_K_MAX}, not {k_max}", "k_max")
     return held_returns(mdp, q_star(mdp, tolerance, max_iterations).max(axis=1), k_max)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -47,6 +48,10 @@ _POLICY_ARGUMENTS = {
 }
 
 
+_MOST_OF_ALL = 2**62
+_MOST = {"k_max": 2**31}
+
+
 @dataclass(frozen=True)
 class Argument:
     """One argument of an algorithm.
@@ -70,9 +75,16 @@ class Argument:
         for kind in self.kinds:
             found = _KINDS[kind].read(value)
             if found is not _NOTHING:
-                return found
+                return self._bounded(found)
         allowed = " or ".join(_KINDS[kind].title for kind in self.kinds)
         raise InputError(f"{self.name} must be {allowed}, not {value!r}", self.name)
+
+    def _bounded(self, value: Any) -> Any:
+        """The value, if it is no whole number that memory and files have no room for."""
+        most = _MOST.get(self.name, _MOST_OF_ALL)
+        if type(value) is int and value >= most:
+            raise InputError(f"{self.name} must be less than {most}, not {value}", self.name)
+        return value
 
 
 def argument_of(parameter: inspect.Parameter) -> Argument | None:
@@ -195,7 +207,7 @@ def _read_int(value: Any) -> Any:
 
 
 def _read_float(value: Any) -> Any:
-    return value if type(value) in (int, float) else _NOTHING
+    return value if type(value) is int or (type(value) is float and math.isfinite(value)) else _NOTHING
 
 
 def _read_text(value: Any) -> Any:

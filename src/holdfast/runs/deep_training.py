@@ -61,8 +61,10 @@ def build_agent(config: RunConfig, env: VecEnv) -> OptionDQN:
         if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
             raise
         # What PyTorch and SB3 say of arguments that they cannot use; its first line is the sentence.
-        said = " ".join(str(error).split("\n")[0].split())
-        raise InputError(f"the agent cannot be made of the arguments in set: {said[:300]}", "set") from error
+        said = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
+        raise InputError(
+            f"the agent cannot be made of the arguments in set for this environment: {said[:300]}", "set"
+        ) from error
     return agent
 
 
