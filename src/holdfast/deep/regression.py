@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
-from numba import njit
 from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
+from holdfast.core.compiling import compiled
 from holdfast.deep.networks import OptionQNetwork
 
 __all__ = ["Residuals", "huber_gradient", "huber_loss", "regress"]
@@ -108,11 +108,11 @@ def _by_autograd(
     return Residuals(loss.item(), row_losses.detach().cpu().numpy(), errors.cpu().numpy())
 
 
-_huber_loss = njit(cache=True)(huber_loss)
-_huber_gradient = njit(cache=True)(huber_gradient)
+_huber_loss = compiled(huber_loss)
+_huber_gradient = compiled(huber_gradient)
 
 
-@njit(cache=True)
+@compiled
 def _residuals(
     outputs: Floats, actions: NDArray[np.int64], targets: Floats, weights: Floats, dueling: bool
 ) -> tuple[tuple[float, Floats, Floats], Floats]:
