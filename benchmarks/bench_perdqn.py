@@ -231,7 +231,7 @@ def _operations(network: OptionQNetwork, rows: int) -> float:
     """Multiplications and additions of the forward and backward pass on own-head rows."""
     trunk = sum(layer.weight.numel() for layer in network.trunk_layers)
     first = network.trunk_layers[0].weight.numel()
-    heads = sum(layer.weight[0].numel() for layer in network.heads.stack)
+    heads = sum(parameter[0].numel() for parameter in network.heads.parameters() if parameter.dim() == 3)
     # Forward, gradient of the weights, gradient of the inputs; the observations need none.
     return 2.0 * rows * (3 * (trunk + heads) - first)
 

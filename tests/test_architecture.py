@@ -58,7 +58,7 @@ def test_every_granted_library_is_declared() -> None:
 
 
 def test_libraries_come_along_with_the_packages() -> None:
-    assert granted_libraries("core") == {"numpy"}
+    assert granted_libraries("core") == {"numpy", "numba"}
     assert {"numpy", "scipy", "gymnasium", "numba"} <= granted_libraries("tabular")
     assert "torch" not in granted_libraries("tabular")
     assert "matplotlib" not in granted_libraries("deep")
@@ -94,6 +94,11 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
         ("core/options.py", "import importlib\nimportlib.import_module('holdfast.deep')"),
         ("core/options.py", "__import__('torch')"),
         ("tabular/perq.py", "import torch"),
+        ("tabular/perq.py", "import numba"),
+        ("deep/replay.py", "from numba import njit"),
+        ("deep/replay.py", "def late():\n    from numba.core.decorators import njit"),
+        ("analysis/mountain_car.py", "import importlib\nimportlib.import_module('numba')"),
+        ("core/options.py", "import numba as nb"),
         ("deep/per_dqn.py", "from holdfast.tabular import perq"),
         ("deep/per_dqn.py", "from holdfast.mdp import TabularMDP"),
         ("experiments/engine.py", "from holdfast.cli import main"),
@@ -115,6 +120,7 @@ def test_a_forbidden_import_is_found(path: str, source: str) -> None:
     [
         ("core/options.py", "from __future__ import annotations\nimport math, numpy as np\nimport numpy.typing"),
         ("core/options.py", "from . import clock\nfrom .clock import OptionClock\nfrom holdfast.core import x"),
+        ("core/compiling.py", "import numba"),
         ("core/deeper/options.py", "from ..clock import OptionClock\nfrom ... import core"),
         ("mdp/solve.py", "import numpy\nfrom scipy import sparse\nfrom ..core import options"),
         ("deep/per_dqn.py", "import torch, gymnasium\nfrom stable_baselines3 import DQN"),

@@ -26,7 +26,7 @@ def net(request):
 
 def by_layers(head, inputs):
     """A head's outputs, layer by layer."""
-    for depth, layer in enumerate(head.stack):
+    for depth, layer in enumerate(head.layers):
         inputs = th.relu(inputs) if depth else inputs
         inputs = inputs @ layer.weight[0].t() + layer.bias[0]
     return inputs
@@ -59,11 +59,8 @@ def test_every_action_has_its_value_and_that_of_each_of_its_skips(net):
 
 
 def test_heads_are_as_wide_as_those_of_the_other_agents(net):
-    assert (
-        net.action_head.hidden_units
-        == net.skip_head.hidden_units
-        == net._get_constructor_parameters()["head_arch"]
-    )
+    widths = [[layer.bias.shape[1] for layer in head.layers][:-1] for head in (net.action_head, net.skip_head)]
+    assert widths == [net._get_constructor_parameters()["head_arch"]] * 2
     assert net.embedding.weight.shape == (N_ACTIONS, 10)
 
 
@@ -75,7 +72,7 @@ def test_it_is_plain_until_somebody_watches(net):
     hook.remove()
     assert net.is_plain
     with th.no_grad():
-        net.action_head.stack[-1].bias += 1.0
+        net.action_head.layers[-1].bias += 1.0
     assert net.version() != before
 
 
@@ -106,7 +103,7 @@ def test_the_gradients_are_the_slopes_of_the_loss(net):
     net.double()
     observations, actions, targets, weights = lesson()
     given = (net, observations.double(), actions, targets.astype(np.float64), weights.astype(np.float64))
-    net.trunk_features = lambda obs: th.relu(net.trunk[0](obs))
+    net.trunk_features = lambda obs, by_hand: th.relu(net.trunk[0](obs))
     regress_skips(*given)
     slopes = {name: parameter.grad.clone() for name, parameter in net.named_parameters()}
     for name, parameter in net.named_parameters():

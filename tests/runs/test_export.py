@@ -70,7 +70,7 @@ def policy_for(space: Any, k_max: int = 4, seed: int = 0, **arguments: Any) -> O
     with torch.no_grad():
         for part in policy.q_net.parameters():
             part.mul_(2.0)
-        policy.q_net.heads.stack[-1].weight.mul_(4.0)
+        policy.q_net.heads.layers[-1].weight.mul_(4.0)
     return policy
 
 
@@ -214,7 +214,7 @@ def with_values(values: Any, tolerance: float) -> OptionPolicy:
         decision_tolerance=tolerance,
     )
     with torch.no_grad():
-        (layer,) = policy.q_net.heads.stack
+        (layer,) = policy.q_net.heads.layers
         layer.weight.zero_()
         layer.bias.copy_(table.T)
     return policy
@@ -614,6 +614,10 @@ def test_networks_of_other_classes_are_refused() -> None:
         onnx_policies.network_graph(policy)
     policy = policy_for(SPACES["box"], activation_fn=torch.nn.Hardswish)
     with pytest.raises(ValueError, match="a policy with the layer Hardswish cannot be exported"):
+        onnx_policies.network_graph(policy)
+    policy = policy_for(SPACES["box"], head_arch=[])
+    policy.q_net.heads.layers[0] = torch.nn.Linear(64, 3)
+    with pytest.raises(ValueError, match="a policy with the layer Linear cannot be exported"):
         onnx_policies.network_graph(policy)
 
 

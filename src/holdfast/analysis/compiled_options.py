@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.compiling import compiled
 from holdfast.tabular.compiled import left_after_step, scaled_index
-from holdfast.tabular.compiling import compiled
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
 
 __all__ = ["draw_random_option", "roll_model"]

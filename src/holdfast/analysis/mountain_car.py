@@ -14,8 +14,8 @@ from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 from numpy.typing import NDArray
 
 from holdfast.analysis.compiled_options import draw_random_option
+from holdfast.core.compiling import compiled
 from holdfast.tabular.compiled import left_after_step
-from holdfast.tabular.compiling import compiled
 
 __all__ = ["Car", "car_of", "car_step", "roll_cars"]
 

@@ -11,7 +11,7 @@ The products are autograd's own, in autograd's order, so that with one head the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch as th
 from torch import nn
@@ -28,7 +28,7 @@ class HandPass:
     """One forward pass on own-head rows, and the backward pass that belongs to it.
 
     Args:
-        network: A plain one (``network.is_plain``).
+        network: One that is plain (``network.is_plain``) whenever a pass is made.
     """
 
     def __init__(self, network: OptionQNetwork) -> None:
@@ -46,7 +46,7 @@ class HandPass:
             inputs = th.addmm(layer.bias, inputs, layer.weight.t()).relu_()
         outputs = inputs.view(network.k_max, -1, inputs.shape[-1])
         self._head_inputs = []
-        for depth, head in enumerate(network.heads.stack):
+        for depth, head in enumerate(network.heads.layers._modules.values()):
             outputs = outputs.relu_() if depth else outputs
             self._head_inputs.append(outputs)
             outputs = head.forward(outputs)
@@ -55,8 +55,9 @@ class HandPass:
     def backward(self, delta: th.Tensor) -> None:
         """Write the gradient of every parameter, given that of the outputs (K, B, A); what was there is lost."""
         network = self._network
-        for depth in reversed(range(len(network.heads.stack))):
-            layer, inputs = network.heads.stack[depth], self._head_inputs[depth]
+        heads: list[Any] = list(network.heads.layers._modules.values())
+        for depth in reversed(range(len(heads))):
+            layer, inputs = heads[depth], self._head_inputs[depth]
             grad_weight, grad_bias = _gradients(layer)
             if network.k_max == 1:
                 th.mm(delta[0].t(), inputs[0], out=grad_weight[0])
@@ -72,8 +73,9 @@ class HandPass:
                 )
                 _keep_where_positive(delta, inputs, 0, grad_input=delta)
         rows = delta.view(-1, delta.shape[-1])
+        linears = network.trunk_layers
         for depth in reversed(range(len(self._trunk_inputs))):
-            linear, inputs = network.trunk_layers[depth], self._trunk_inputs[depth]
+            linear, inputs = linears[depth], self._trunk_inputs[depth]
             grad_weight, grad_bias = _gradients(linear)
             th.mm(rows.t(), inputs, out=grad_weight)
             th.sum(rows, 0, out=grad_bias)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take_array
 
@@ -86,7 +86,7 @@ class KeptValues:
             self.known = np.concatenate([self.known, np.zeros(more, dtype=np.bool_)])
 
 
-@njit(cache=True)
+@compiled
 def _unknown(rows: Rows, known: NDArray[np.bool_]) -> Rows:
     """The distinct rows that are not known, which are known from now on."""
     found = np.empty_like(rows)

@@ -40,23 +40,25 @@ class StackedLinear(nn.Module):
         self.bias = nn.Parameter(th.stack([layer.bias.detach() for layer in layers]))
 
     def forward(self, inputs: th.Tensor) -> th.Tensor:
-        """Map k on its own inputs: (K, B, in) → (K, B, out)."""
-        if len(self.weight) == 1:
+        """Map k on its own inputs, (K, B, in) → (K, B, out), or all maps on the same, (B, in) → (K, B, out)."""
+        # Read once: a parametrised weight is computed whenever it is asked for.
+        weight, bias = self.weight, self.bias
+        k_max, out_features, _ = weight.shape
+        is_shared = inputs.dim() == 2
+        if k_max == 1:
             # The plain product rounds as nn.Linear does, the batched one need not.
-            return F.linear(inputs[0], self.weight[0], self.bias[0]).unsqueeze(0)
-        return th.baddbmm(self.bias.unsqueeze(1), inputs, self.weight.transpose(1, 2))
-
-    def on_shared(self, inputs: th.Tensor) -> th.Tensor:
-        """All K maps on the same inputs: (B, in) → (K, B, out)."""
-        if len(self.weight) == 1:
-            return self.forward(inputs.unsqueeze(0))
-        k_max, out_features, _ = self.weight.shape
-        flat = F.linear(inputs, self.weight.flatten(0, 1), self.bias.flatten())
-        return flat.view(-1, k_max, out_features).transpose(0, 1)
+            return F.linear(inputs if is_shared else inputs[0], weight[0], bias[0]).unsqueeze(0)
+        if is_shared:
+            flat = F.linear(inputs, weight.flatten(0, 1), bias.flatten())
+            return flat.view(-1, k_max, out_features).transpose(0, 1)
+        return th.baddbmm(bias.unsqueeze(1), inputs, weight.transpose(1, 2))
 
 
 class StackedHeads(nn.Module):
     """K small networks on one trunk, each with one output per action.
+
+    Between any two of ``layers`` there is the activation. A layer may be replaced by any module that maps the last
+    axis of its inputs, (K, B, ·); one without an axis of its own for the persistences is shared by them.
 
     Args:
         k_max: K.
@@ -80,28 +82,27 @@ class StackedHeads(nn.Module):
         sizes = [in_features, *head_arch, n_actions + dueling]
         pairs = itertools.pairwise(sizes)
         self.layers = nn.ModuleList(StackedLinear(k_max, size, following) for size, following in pairs)
-        # Walking a ModuleList costs as much as a small product.
-        self.stack: list[StackedLinear] = list(self.layers)  # type: ignore[arg-type]
         self.activation = activation_fn()
-        self._is_relu = activation_fn is nn.ReLU
-        self.dueling = dueling
+        self.k_max, self.head_arch, self.dueling = k_max, list(head_arch), dueling
 
     def forward(self, features: th.Tensor) -> th.Tensor:
-        """Head k on its own rows: (K, B, in) → (K, B, A)."""
-        return self._rest(self.stack[0].forward(features))
+        """Head k on its own rows, (K, B, in) → (K, B, A), or every head on every row, (B, in) → (K, B, A)."""
+        first, *others = self.layers
+        if features.dim() == 2 and not isinstance(first, StackedLinear):
+            features = features.expand(self.k_max, *features.shape)
+        values = first(features)
+        for layer in others:
+            values = layer(self.activation(values))
+        return self._outputs(values)
 
-    @property
-    def hidden_units(self) -> list[int]:
-        """Of each head's layers."""
-        return [layer.bias.shape[1] for layer in self.stack[:-1]]
+    def by_hand(self, features: th.Tensor) -> th.Tensor:
+        """``forward`` of heads as they were made, with ReLUs, without the cost of calling modules."""
+        values = features
+        for depth, layer in enumerate(self.layers._modules.values()):
+            values = layer.forward(values.relu_() if depth else values)
+        return self._outputs(values)
 
-    def on_shared(self, features: th.Tensor) -> th.Tensor:
-        """Every head on every row: (B, in) → (K, B, A)."""
-        return self._rest(self.stack[0].on_shared(features))
-
-    def _rest(self, values: th.Tensor) -> th.Tensor:
-        for layer in self.stack[1:]:
-            values = layer.forward(values.relu_() if self._is_relu else self.activation(values))
+    def _outputs(self, values: th.Tensor) -> th.Tensor:
         if self.dueling:
             state_value, advantages = values[..., :1], values[..., 1:]
             values = state_value + advantages - advantages.mean(dim=-1, keepdim=True)
@@ -189,7 +190,7 @@ class OptionQNetwork(TrunkNetwork):
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             **super()._get_constructor_parameters(),
-            "head_arch": self.heads.hidden_units,
+            "head_arch": self.heads.head_arch,
             "dueling": self.heads.dueling,
         }
 
@@ -200,11 +201,22 @@ class OptionQNetwork(TrunkNetwork):
     @property
     def last_bias(self) -> th.Tensor:
         """That of the outputs."""
-        return self.heads.stack[-1].bias
+        *_, last = self.heads.layers._modules.values()
+        return last.bias  # type: ignore[return-value]
 
-    def forward(self, obs: Any) -> th.Tensor:
-        """Values of every option: (B, A, K)."""
-        return self.heads.on_shared(self.trunk_features(obs)).permute(1, 2, 0)
+    def forward(self, obs: Any, own_heads: bool = False) -> th.Tensor:
+        """Values of every option: (B, A, K).
+
+        Args:
+            obs: Tensors.
+            own_heads: K·B observations are laid out view by view, and head k sees the rows of D_k only: (K, B, A).
+        """
+        by_hand = self.is_plain
+        features = self.trunk_features(obs, by_hand)
+        if own_heads:
+            features = features.view(self.k_max, -1, features.shape[-1])
+        values = self.heads.by_hand(features) if by_hand else self.heads(features)
+        return values if own_heads else values.permute(1, 2, 0)
 
     def bootstrap_values(self, obs: Any) -> th.Tensor:
         """Those of every option: (B, A, K)."""
@@ -212,8 +224,30 @@ class OptionQNetwork(TrunkNetwork):
 
     def own_head_values(self, obs: Any) -> th.Tensor:
         """Values (K, B, A) of K·B observations, laid out view by view: head k sees the rows of D_k only."""
-        features = self.trunk_features(obs)
-        return self.heads(features.view(self.k_max, -1, features.shape[-1]))
+        if type(self).forward is OptionQNetwork.forward and "forward" not in self.__dict__:
+            return self(obs, own_heads=True)
+        # Somebody else's forward knows nothing of views: of each row the values of its own head.
+        values = self(obs)
+        return values.view(self.k_max, -1, *values.shape[1:]).diagonal(dim1=0, dim2=3).permute(2, 0, 1)
+
+    def learns_by_hand(self, observations: Any) -> bool:
+        """Whether the gradients of a batch can be written down instead of asked of autograd.
+
+        Frozen layers, gradient hooks, parameters that layers share, mixed precision and the search for anomalies
+        need autograd.
+        """
+        parameters = self.plain_parameters()
+        return (
+            parameters is not None
+            and observations.device.type == "cpu"
+            and len(set(map(id, parameters))) == len(parameters)
+            and all(
+                part.requires_grad and not part._backward_hooks and not part._post_accumulate_grad_hooks
+                for part in parameters
+            )
+            and not th.is_autocast_enabled("cpu")
+            and not th.is_anomaly_enabled()
+        )
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         """The action of the best option, for SB3's sake."""

@@ -456,7 +456,7 @@ class OptionDQN(DQN):
         assert self.replay_buffer is not None
         with th.no_grad():
             observations = self.replay_buffer.observations_at(rows, self._vec_normalize_env)
-            return self.q_net_target.bootstrap_values(observations)
+            return self.q_net_target.bootstrap_values(observations).float()
 
     def _online_values(self, rows: NDArray[np.int64]) -> th.Tensor:
         """Q of the observations in distinct rows of the replay, (U, A, ·)."""
@@ -465,7 +465,7 @@ class OptionDQN(DQN):
         self.policy.set_training_mode(False)
         with th.no_grad():
             observations = self.replay_buffer.observations_at(rows, self._vec_normalize_env)
-            values = self.q_net.bootstrap_values(observations)
+            values = self.q_net.bootstrap_values(observations).float()
         self.policy.set_training_mode(True)
         return values
 

@@ -144,33 +144,18 @@ class OptionPolicy(DQNPolicy):
             "interrupt_margin": self.interrupt_margin,
         }
 
-    def _build(self, lr_schedule: Schedule) -> None:
-        super()._build(lr_schedule)
-        modules = list(self.q_net.modules())
-        plain = all(type(module).train is nn.Module.train for module in modules)
-        self._switched_modules = modules if plain else None
-
     @property
     def device(self) -> th.device:
         """Where the parameters are."""
         return self.q_net.device if "q_net" in self._modules else super().device
-
-    def set_training_mode(self, mode: bool) -> None:
-        """Put the network into training or evaluation mode."""
-        # SB3 asks for this twice per step, and walking the modules takes longer than acting does.
-        if self._switched_modules is None:
-            super().set_training_mode(mode)
-            return
-        for module in self._switched_modules:
-            module.__dict__["training"] = mode
-        self.__dict__["training"] = mode
 
     # Deciding ----------------------------------------------------------------------------------------------
 
     def option_values(self, observation: Any) -> NDArray[np.float32]:
         """The network's table of a batch of observations, as tensors: (n, A, ·), to be read by ``rule``."""
         with th.no_grad():
-            return self.q_net(observation).cpu().numpy()
+            # Under autocast the values have fewer bits.
+            return self.q_net(observation).float().cpu().numpy()
 
     def decide(self, observation: Any) -> Decision:
         """What to do and for how long, for loops that sleep while they hold.

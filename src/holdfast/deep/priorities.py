@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take_array
 
@@ -126,10 +126,10 @@ class PriorityTrees:
             size //= 2
 
 
-_weight = njit(cache=True)(importance_weight)
+_weight = compiled(importance_weight)
 
 
-@njit(cache=True)
+@compiled
 def _set_leaf(sums: Floats, least: Floats, size: int, tree: int, row: int, priority: float) -> None:
     node = row + size
     sums[tree, node] = priority
@@ -142,7 +142,7 @@ def _set_leaf(sums: Floats, least: Floats, size: int, tree: int, row: int, prior
         node >>= 1
 
 
-@njit(cache=True)
+@compiled
 def _enter(
     sums: Floats,
     least: Floats,
@@ -157,7 +157,7 @@ def _enter(
             _set_leaf(sums, least, size, tree, rows[i], priorities[tree])
 
 
-@njit(cache=True)
+@compiled
 def _remove(sums: Floats, least: Floats, size: int, rows: Integers) -> None:
     for row in rows:
         for tree in range(sums.shape[0]):
@@ -165,7 +165,7 @@ def _remove(sums: Floats, least: Floats, size: int, rows: Integers) -> None:
                 _set_leaf(sums, least, size, tree, row, 0.0)
 
 
-@njit(cache=True)
+@compiled
 def _sample(
     sums: Floats, least: Floats, size: int, uniforms: Floats, beta: float, rows: Integers, weights: Floats
 ) -> None:
@@ -187,7 +187,7 @@ def _sample(
             weights[tree, b] = _weight(sums[tree, node], least[tree, 1], beta)
 
 
-@njit(cache=True)
+@compiled
 def _update(
     sums: Floats,
     least: Floats,

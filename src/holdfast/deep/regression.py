@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
-from numba import njit
 from numpy.typing import NDArray
+from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
+from holdfast.core.compiling import compiled
 from holdfast.deep.networks import OptionQNetwork
 
-__all__ = ["Residuals", "huber_gradient", "huber_loss", "regress"]
+__all__ = ["Residuals", "forget_gradients", "huber_gradient", "huber_loss", "regress"]
 
 Floats = NDArray[np.float32]
 
@@ -48,6 +49,7 @@ def regress(
     actions: NDArray[np.int64],
     targets: Floats,
     weights: Floats | None,
+    optimizer: th.optim.Optimizer | None = None,
 ) -> Residuals:
     """Set the gradient of the weighted mean of Huber's loss on every parameter of ``network``.
 
@@ -57,19 +59,20 @@ def regress(
         actions: (K, B).
         targets: (K, B).
         weights: (K, B) importance weights, or None for 1.
+        optimizer: What is to make the step; other parameters that it has get no gradient.
     """
-    parameters = network.plain_parameters()
-    # Who freezes layers or watches gradients deals with autograd.
-    if (
-        parameters is not None
-        and observations.device.type == "cpu"
-        and all(
-            part.requires_grad and not part._backward_hooks and not part._post_accumulate_grad_hooks
-            for part in parameters
-        )
-    ):
+    if network.learns_by_hand(observations):
         return _by_hand(network, observations, actions, targets, weights)
-    return _by_autograd(network, observations, actions, targets, weights)
+    return _by_autograd(network, observations, actions, targets, weights, optimizer)
+
+
+def forget_gradients(network: nn.Module, optimizer: th.optim.Optimizer | None) -> None:
+    """Of every parameter of the network, and of the optimiser, which may know some that were replaced."""
+    for parameter in network.parameters():
+        parameter.grad = None
+    for group in () if optimizer is None else optimizer.param_groups:
+        for parameter in group["params"]:
+            parameter.grad = None
 
 
 def _by_hand(
@@ -94,6 +97,7 @@ def _by_autograd(
     actions: NDArray[np.int64],
     targets: Floats,
     weights: Floats | None,
+    optimizer: th.optim.Optimizer | None = None,
 ) -> Residuals:
     device = network.device
     chosen_actions = th.as_tensor(actions, device=device).unsqueeze(2)
@@ -101,18 +105,17 @@ def _by_autograd(
     goal = th.as_tensor(targets, device=device)
     row_losses = F.smooth_l1_loss(chosen, goal, reduction="none")
     loss = (row_losses if weights is None else th.as_tensor(weights, device=device) * row_losses).mean()
-    for parameter in network.parameters():
-        parameter.grad = None
+    forget_gradients(network, optimizer)
     loss.backward()
     errors = (chosen - goal).detach()
     return Residuals(loss.item(), row_losses.detach().cpu().numpy(), errors.cpu().numpy())
 
 
-_huber_loss = njit(cache=True)(huber_loss)
-_huber_gradient = njit(cache=True)(huber_gradient)
+_huber_loss = compiled(huber_loss)
+_huber_gradient = compiled(huber_gradient)
 
 
-@njit(cache=True)
+@compiled
 def _residuals(
     outputs: Floats, actions: NDArray[np.int64], targets: Floats, weights: Floats, dueling: bool
 ) -> tuple[tuple[float, Floats, Floats], Floats]:

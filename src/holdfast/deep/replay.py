@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch as th
 from gymnasium import spaces
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
+from holdfast.core.compiling import compiled
 from holdfast.core.decomposition import window_length
 from holdfast.core.errors import InputError
 from holdfast.core.history import discounts, k_step_return
@@ -460,11 +460,11 @@ class OptionReplayBuffer(ReplayBuffer):
         return tensor if self.device.type == "cpu" else tensor.to(self.device)
 
 
-_window_length = njit(cache=True)(window_length)
-_k_step_return = njit(cache=True)(k_step_return)
+_window_length = compiled(window_length)
+_k_step_return = compiled(k_step_return)
 
 
-@njit(cache=True)
+@compiled
 def _tuples(
     rows: NDArray[np.int64],
     left: NDArray[np.int32],

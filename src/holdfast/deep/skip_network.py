@@ -70,7 +70,7 @@ class SkipQNetwork(TrunkNetwork):
         self._heads_are_made(is_known_class=True)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "head_arch": self.action_head.hidden_units}
+        return {**super()._get_constructor_parameters(), "head_arch": self.action_head.head_arch}
 
     def head_layers(self) -> tuple[nn.Module, ...]:
         """Those of the action head, the embedding, those of the skip head."""
@@ -80,28 +80,36 @@ class SkipQNetwork(TrunkNetwork):
     @property
     def last_bias(self) -> th.Tensor:
         """That of the action values, which all targets are made of."""
-        return self.action_head.stack[-1].bias
+        *_, last = self.action_head.layers._modules.values()
+        return last.bias  # type: ignore[return-value]
 
-    def forward(self, obs: Any) -> th.Tensor:
-        """Q(s,a), then J(s,1|a)..J(s,K|a), of every action: (B, A, 1 + K)."""
-        features = self.trunk_features(obs)
+    def forward(self, obs: Any, skips: bool = True, taught: th.Tensor | None = None) -> Any:
+        """Q(s,a), then J(s,1|a)..J(s,K|a), of every action: (B, A, 1 + K).
+
+        Args:
+            obs: Tensors.
+            skips: Without them only Q(s,a): (B, A, 1).
+            taught: (K, B) the actions of tuples that are laid out view by view in ``obs``. Then two tables are
+                returned: Q(s,·) of the tuples of one step, (B, A), and J(s,·|a) of all, (K·B, K).
+        """
+        by_hand = self.is_plain
+        features = self.trunk_features(obs, by_hand)
+        action_head, skip_head = (head.by_hand if by_hand else head for head in (self.action_head, self.skip_head))
+        if taught is not None:
+            told = th.cat((features, self.embedding(taught.flatten())), dim=1)
+            return action_head(features[: taught.shape[1]])[0], skip_head(told)[0]
+        action_values = action_head(features)[0].unsqueeze(2)
+        if not skips:
+            return action_values
         n_actions = int(self.action_space.n)
         actions = th.arange(n_actions, device=features.device).repeat(len(features))
-        skips = self.skip_values(features.repeat_interleave(n_actions, dim=0), actions)
-        return th.cat((self.action_values(features).unsqueeze(2), skips.view(-1, n_actions, self.k_max)), dim=2)
-
-    def action_values(self, features: th.Tensor) -> th.Tensor:
-        """Q(s,·) of the trunk's features: (B, width) → (B, A)."""
-        return self.action_head.on_shared(features)[0]
-
-    def skip_values(self, features: th.Tensor, actions: th.Tensor) -> th.Tensor:
-        """J(s,·|a) of the trunk's features (B, width) and one action each (B,): (B, K)."""
-        return self.skip_head.on_shared(th.cat((features, self.embedding(actions)), dim=1))[0]
+        told = th.cat((features.repeat_interleave(n_actions, dim=0), self.embedding(actions)), dim=1)
+        return th.cat((action_values, skip_head(told)[0].view(-1, n_actions, self.k_max)), dim=2)
 
     def bootstrap_values(self, obs: Any) -> th.Tensor:
         """Those of the actions: (B, A, 1)."""
-        return self.action_values(self.trunk_features(obs)).unsqueeze(2)
+        return self(obs, skips=False)
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         """The best action, for SB3's sake."""
-        return self.action_values(self.trunk_features(observation)).argmax(dim=1)
+        return self(observation, skips=False).squeeze(2).argmax(dim=1)

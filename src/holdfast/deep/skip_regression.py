@@ -9,7 +9,7 @@ import torch as th
 from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
-from holdfast.deep.regression import Residuals
+from holdfast.deep.regression import Residuals, forget_gradients
 from holdfast.deep.skip_network import SkipQNetwork
 
 __all__ = ["larger_errors", "regress_skips"]
@@ -36,6 +36,7 @@ def regress_skips(
     actions: NDArray[np.int64],
     targets: Floats,
     weights: Floats | None,
+    optimizer: th.optim.Optimizer | None = None,
 ) -> Residuals:
     """Set the gradient of TempoRL's loss on every parameter of ``network``.
 
@@ -48,6 +49,7 @@ def regress_skips(
         actions: (K, B).
         targets: (K, B).
         weights: (K, B) importance weights, or None for 1.
+        optimizer: What is to make the step; other parameters that it has get no gradient.
 
     Returns:
         The row losses are those of the skip values, the errors the larger ones.
@@ -57,16 +59,14 @@ def regress_skips(
     chosen = th.as_tensor(actions, device=device)
     goals = th.as_tensor(targets, device=device)
     weight = th.ones_like(goals) if weights is None else th.as_tensor(weights, device=device)
-    features = network.trunk_features(observations)
-    action_values = network.action_values(features[:batch]).gather(1, chosen[0].unsqueeze(1)).squeeze(1)
-    all_skips = network.skip_values(features, chosen.flatten()).view(k_max, batch, k_max)
+    all_actions, all_skips = network(observations, taught=chosen)
+    action_values = all_actions.gather(1, chosen[0].unsqueeze(1)).squeeze(1)
     # A tuple of view j is one of length j: the diagonal of (view, ·, length).
-    skip_values = all_skips.diagonal(dim1=0, dim2=2).t()
+    skip_values = all_skips.view(k_max, batch, k_max).diagonal(dim1=0, dim2=2).t()
     action_losses = F.smooth_l1_loss(action_values, goals[0], reduction="none")
     skip_losses = F.smooth_l1_loss(skip_values, goals, reduction="none")
     loss = (weight[0] * action_losses).mean() + (weight * skip_losses).mean()
-    for parameter in network.parameters():
-        parameter.grad = None
+    forget_gradients(network, optimizer)
     loss.backward()
     errors = larger_errors(
         (action_values - goals[0]).detach().cpu().numpy(), (skip_values - goals).detach().cpu().numpy()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch as th
-from numba import njit
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice
+from holdfast.core.compiling import compiled
 from holdfast.core.options import persistence_index
 from holdfast.core.targets import bootstrapped_return
 
@@ -88,10 +88,10 @@ def skip_targets(
     return rewards + (1 - dones) * discounts * next_values
 
 
-_bootstrapped_return = njit(cache=True)(bootstrapped_return)
+_bootstrapped_return = compiled(bootstrapped_return)
 
 
-@njit(cache=True)
+@compiled
 def kept_targets(
     values: NDArray[np.float32],
     next_rows: NDArray[np.int64],

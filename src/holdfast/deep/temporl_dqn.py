@@ -83,7 +83,10 @@ class TempoRLDQN(OptionDQN):
 
     def _learn_from(self, batch: OptionBatch) -> tuple[Residuals, NDArray[np.float32]]:
         targets = self._targets(batch)
-        return regress_skips(self.q_net, batch.observations, batch.actions, targets, batch.weights), targets
+        residuals = regress_skips(
+            self.q_net, batch.observations, batch.actions, targets, batch.weights, self.policy.optimizer
+        )
+        return residuals, targets
 
     def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
         """The TD targets of a batch, (K, B)."""

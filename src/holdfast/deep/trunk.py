@@ -1,12 +1,14 @@
 """What all value networks begin with: features of an observation, scaled if asked, and a shared trunk.
 
-Vectors through linear layers and ReLUs, the usual case, go through without the cost of calling modules.
+The modules say what a network computes. Vectors through linear layers and ReLUs, the usual case, go through
+without the cost of calling them, as long as nobody has changed or watches any of them.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Self
 
 import numpy as np
 import torch as th
@@ -16,6 +18,9 @@ from stable_baselines3.common.preprocessing import is_image_space, preprocess_ob
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor, create_mlp
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
+
+from holdfast.core.errors import InputError
+from holdfast.deep.as_made import AsMade, switch_training
 
 __all__ = ["SpaceScaler", "TrunkNetwork"]
 
@@ -56,7 +61,7 @@ class TrunkNetwork(BasePolicy):
         scale_to_space: Scale finite Box bounds to [−1, 1].
 
     Attributes:
-        trunk_layers: The linear ones of the trunk.
+        trunk_layers: The linear layers of the trunk as it was made, which are those of a plain network.
         width: Of the trunk's output.
     """
 
@@ -86,8 +91,7 @@ class TrunkNetwork(BasePolicy):
         self.width = net_arch[-1] if net_arch else features_dim
         self.scalers = nn.ModuleDict(_scalers(observation_space) if scale_to_space else {})
         self.net_arch, self.features_dim, self.activation_fn = net_arch, features_dim, activation_fn
-        self.trunk_layers = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
-        self._layers_as_made: tuple[nn.Module, ...] = ()
+        self.trunk_layers = tuple(layer for layer in self.trunk if isinstance(layer, nn.Linear))
         self._was_made_plain = False
 
     @abstractmethod
@@ -97,15 +101,16 @@ class TrunkNetwork(BasePolicy):
     @property
     @abstractmethod
     def last_bias(self) -> th.Tensor:
-        """A bias behind everything else, which every step of an optimiser moves."""
+        """Of a network as it was made: a bias behind everything else, which every step of an optimiser moves."""
 
     @abstractmethod
     def bootstrap_values(self, obs: Any) -> th.Tensor:
         """The values that targets are made of, (B, A, ·)."""
 
     def _heads_are_made(self, is_known_class: bool) -> None:
-        """Remember the layers; of a class that a user derived nobody knows what it does with them."""
-        self._layers_as_made = (*self.trunk, *self.head_layers())
+        """Remember the modules; a user's subclass may treat them differently."""
+        self._as_made = AsMade(self)
+        self._plain_layers = (*self.trunk_layers, *self.head_layers())
         self._was_made_plain = (
             is_known_class
             and isinstance(self.observation_space, spaces.Box)
@@ -128,43 +133,52 @@ class TrunkNetwork(BasePolicy):
     @property
     def is_plain(self) -> bool:
         """Whether it maps vectors through linear layers and ReLUs that nobody has changed or watches."""
-        if not self._was_made_plain:
-            return False
-        layers = (*self.trunk._modules.values(), *self.head_layers())
-        return len(layers) == len(self._layers_as_made) and all(
-            layer is made
-            and not (layer._forward_hooks or layer._forward_pre_hooks)
-            and not (layer._backward_hooks or layer._backward_pre_hooks)
-            and ("weight" in layer._parameters or type(layer) is nn.ReLU)
-            for layer, made in zip(layers, self._layers_as_made, strict=True)
-        )
+        return self._was_made_plain and self._as_made.holds()
 
     def plain_parameters(self) -> list[th.Tensor] | None:
         """The parameters of a plain network, found without going through the modules; None of another."""
         if not self.is_plain:
             return None
-        layers = (*self.trunk_layers, *self.head_layers())
-        return [part for layer in layers for part in layer._parameters.values() if part is not None]
+        # While it is plain, its layers are those that were made.
+        return [part for layer in self._plain_layers for part in layer._parameters.values() if part is not None]
 
     def version(self) -> tuple[Any, ...]:
-        """Changes when weights are written or replaced.
+        """Changes when weights are written or replaced; that of a network that is not as it was made, always.
 
-        Who writes through ``.data``, as SB3's ``polyak_update`` does, leaves PyTorch's own versions as they are;
-        that is noticed by the last biases, which every step of an optimiser moves.
+        Whoever writes through ``.data``, as SB3's ``polyak_update`` does, leaves PyTorch's own versions as they
+        are; that is noticed by the last biases, which every step of an optimiser moves.
         """
-        parameters = self.plain_parameters() or self.parameters()
+        parameters: Iterable[th.Tensor] | None = self.plain_parameters()
+        if parameters is None:
+            if not (self._as_made.holds() and self._as_made.is_evaluating()):
+                # Its answers may depend on anything, and whoever watches is to see each of them.
+                return (object(),)
+            parameters = (*self.parameters(), *self.buffers())
         biases = self.last_bias.detach().sum().item()
         return (biases, *[(id(part), part._version) for part in parameters])
 
     @property
     def device(self) -> th.device:
-        """Where the parameters are."""
-        return self.last_bias.device
+        """Where the first parameter is."""
+        first = _first_parameter(self)
+        return th.device("cpu") if first is None else first.device
 
-    def trunk_features(self, obs: Any) -> th.Tensor:
-        """What the heads see: (B, width)."""
-        if self.is_plain:
-            # The same for vectors through linear layers and ReLUs, without the cost of calling modules.
+    def train(self, mode: bool = True) -> Self:
+        """Put all modules into training or evaluation mode."""
+        # SB3 asks for this twice per step, and PyTorch's own way takes longer than acting does.
+        if not isinstance(mode, bool):
+            raise InputError(f"mode must be True or False, not {mode!r}", "mode")
+        switch_training(self, mode)
+        return self
+
+    def trunk_features(self, obs: Any, by_hand: bool) -> th.Tensor:
+        """What the heads see: (B, width).
+
+        Args:
+            obs: Tensors.
+            by_hand: Of a plain network: the same without the cost of calling modules.
+        """
+        if by_hand:
             features = self.plain_inputs(obs)
             for layer in self.trunk_layers:
                 features = F.linear(features, layer.weight, layer.bias).relu_()
@@ -180,6 +194,16 @@ class TrunkNetwork(BasePolicy):
         if "all" in self.scalers:
             inputs = self.scalers["all"](inputs.view_as(obs)).flatten(1)
         return inputs
+
+
+def _first_parameter(module: nn.Module) -> th.Tensor | None:
+    for parameter in module._parameters.values():
+        if parameter is not None:
+            return parameter
+    for child in module._modules.values():
+        if child is not None and (found := _first_parameter(child)) is not None:
+            return found
+    return None
 
 
 def _scalers(space: spaces.Space[Any]) -> dict[str, nn.Module]:

@@ -178,7 +178,13 @@ def _activated(graph: Graph, module: Any, seen: str) -> str:
 
 def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
     """(n, A, K) the values."""
-    first, *others = heads.stack
+    from holdfast.deep.networks import StackedLinear
+
+    layers: list[Any] = list(heads.layers)
+    for layer in layers:
+        if type(layer) is not StackedLinear:
+            raise InputError(f"a policy with the layer {type(layer).__name__} cannot be exported")
+    first, *others = layers
     k_max, width, _ = first.weight.shape
     weights = [graph.constant(_array(part.flatten(0, 1))) for part in (first.weight, first.bias)]
     values = graph.add("Gemm", features, *weights, transB=1)

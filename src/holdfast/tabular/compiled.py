@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core import choice, clock, options, targets
-from holdfast.tabular.compiling import compiled
+from holdfast.core.compiling import compiled
 
 __all__ = [
     "best_value",

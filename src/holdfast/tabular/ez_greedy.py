@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_integer, check_real
+from holdfast.core.compiling import compiled, in_python
 from holdfast.core.durations import DURATIONS, duration_distribution
 from holdfast.core.schedules import Schedule
 from holdfast.tabular.compiled import (
@@ -20,7 +21,6 @@ from holdfast.tabular.compiled import (
     nth_best,
     scaled_index,
 )
-from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode
 from holdfast.tabular.policy import GreedyPolicy, Policy

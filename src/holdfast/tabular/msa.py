@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
+from holdfast.core.compiling import compiled, in_python
 from holdfast.core.history import discounts
 from holdfast.core.schedules import Schedule
 from holdfast.tabular.compiled import (
@@ -23,7 +24,6 @@ from holdfast.tabular.compiled import (
     persistence_index,
     toward,
 )
-from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode, hold
 from holdfast.tabular.policy import GreedyPolicy, Policy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.compiling import compiled
 from holdfast.tabular.compiled import (
     best_value,
     greedy_option,
@@ -12,7 +13,6 @@ from holdfast.tabular.compiled import (
     left_after_step,
     persistence_index,
 )
-from holdfast.tabular.compiling import compiled
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
 
 __all__ = ["greedy_episode", "hold", "is_cut"]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_integer, check_real
+from holdfast.core.compiling import compiled, in_python
 from holdfast.core.history import discounts
 from holdfast.core.schedules import Schedule
 from holdfast.core.targets import STATE_VALUES
@@ -30,7 +31,6 @@ from holdfast.tabular.compiled import (
     persistence_index,
     toward,
 )
-from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode, hold, is_cut
 from holdfast.tabular.policy import GreedyPolicy, Policy, check_margin

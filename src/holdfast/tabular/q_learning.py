@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_real
+from holdfast.core.compiling import compiled, in_python
 from holdfast.core.schedules import Schedule
 from holdfast.tabular.compiled import best_value, bootstrapped_return, draw_option, greedy_option, toward
-from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.option_loop import greedy_episode
 from holdfast.tabular.policy import GreedyPolicy, Policy

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
 from holdfast.mdp import TabularMDP
 from holdfast.mdp.kernels import DeterministicKernel, SparseKernel
-from holdfast.tabular.compiling import compiled
 
 __all__ = ["FlatModel", "ModelSteps", "draw_outcome", "first_state", "flat_model"]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.core import history as histories
 from holdfast.core.checks import check_integer
+from holdfast.core.compiling import compiled, in_python
 from holdfast.core.history import discounts
 from holdfast.core.schedules import Schedule
 from holdfast.tabular.compiled import (
@@ -25,7 +26,6 @@ from holdfast.tabular.compiled import (
     persistence_index,
     toward,
 )
-from holdfast.tabular.compiling import compiled, in_python
 from holdfast.tabular.learner import PAPER_EPSILON, TabularLearner
 from holdfast.tabular.policy import Policy, SkipPolicy
 from holdfast.tabular.q_learning import learn_one_step

@@ -2,21 +2,26 @@
 
 Numba keys its cache on the file of the compiled function alone. What the function calls is built into its machine
 code, so that a change in another file would go unnoticed. Here a function's name in the cache carries a
-fingerprint of its file and of all compiled functions, numbers and named tuples that its file imports; the compiled
-functions carry their own.
+fingerprint of its file and of all compiled functions, constants and named tuples that its file imports; the
+compiled functions carry their own.
+
+This is the only module that imports numba, which takes its time: ``holdfast.core`` does not import it.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from numba.core import event
 
 __all__ = ["compiled", "fingerprint", "in_python"]
@@ -27,10 +32,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 def compiled(function: F) -> F:
     """Compile ``function`` on its first call, and keep the machine code on disk for later processes.
 
-    It may call other compiled functions by name; those of other files must be imported at the top of its file, and
-    so must the classes of the named tuples that it is called with.
-    Where no folder for the cache can be written, it is compiled in every process. With the environment
-    variable ``NUMBA_DISABLE_JIT=1`` it stays the function that it is.
+    It may call other compiled functions by name; those of other files must be imported or made above it in its
+    file, and so must the constants that it reads and the classes of the named tuples that it is called with.
+    Where no folder for the cache can be written, or the source cannot be read, it is compiled in every process.
+    With the environment variable ``NUMBA_DISABLE_JIT=1`` it stays the function that it is.
     """
     jit: Any = numba.njit
     if jit(function) is function:  # compiling is switched off
@@ -39,10 +44,10 @@ def compiled(function: F) -> F:
     # A copy: the original's name stays as it is.
     twin = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
     twin.__module__, twin.__doc__ = function.__module__, function.__doc__
-    twin.__qualname__ = f"{function.__qualname__}_{fingerprint(function)}"
     try:
+        twin.__qualname__ = f"{function.__qualname__}_{fingerprint(function)}"
         return jit(twin, cache=True)  # type: ignore[no-any-return]
-    except RuntimeError:  # numba's "cannot cache function": nowhere to write
+    except (RuntimeError, OSError):  # numba's "cannot cache function": nowhere to write; or no source to read
         return jit(twin)  # type: ignore[no-any-return]
 
 
@@ -57,16 +62,46 @@ def in_python(function: F) -> F:
 
 def fingerprint(function: FunctionType) -> str:
     """Short hash of what ``function`` compiles to, as far as source text can tell."""
-    digest = hashlib.sha256(Path(inspect.getfile(function)).read_bytes())
-    for name, value in sorted(function.__globals__.items()):
-        if isinstance(value, bool | int | float):
-            digest.update(f"{name}={value!r};".encode())
+    digest = hashlib.sha256(_text_hash(inspect.getfile(function)))
+    package = function.__module__.partition(".")[0]
+    for fact in _facts(function.__globals__, function.__globals__, package):
+        digest.update(fact)
+    return digest.hexdigest()[:12]
+
+
+def _facts(names: Mapping[str, Any], own: Mapping[str, Any], package: str) -> Iterator[bytes]:
+    """What compiled code may build in of the ``names`` of a module; ``own`` are those of the function's file."""
+    for name, value in sorted(names.items()):
+        if name.startswith("__"):
+            continue
+        if _is_constant(value):
+            yield f"{name}={value!r};".encode()
+        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            yield f"{name}={value.dtype}{value.shape};".encode() + value.tobytes()
         elif hasattr(value, "py_func"):
-            digest.update(f"{name}:{value.py_func.__qualname__};".encode())
+            # The text of those in the same file is known, whether they stand above or below.
+            if value.py_func.__globals__ is not own:
+                yield f"{name}:{value.py_func.__qualname__};".encode()
         elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
             # Compiled code knows a field by its place.
-            digest.update(f"{name}:{value._fields!r};".encode() + Path(inspect.getfile(value)).read_bytes())
-    return digest.hexdigest()[:12]
+            yield f"{name}:{value._fields!r};".encode() + _text_hash(inspect.getfile(value))
+        elif isinstance(value, type) and issubclass(value, Enum):
+            yield f"{name}:".encode()
+            yield from _facts({member.name: member.value for member in value}, own, package)
+        elif isinstance(value, ModuleType) and names is own and value.__name__.partition(".")[0] == package:
+            yield f"{name}:".encode()
+            yield from _facts(vars(value), own, package)
+
+
+def _is_constant(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic)
+
+
+@functools.cache
+def _text_hash(path: str) -> bytes:
+    return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
 class _Announcement(event.Listener):
