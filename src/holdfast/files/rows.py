@@ -130,7 +130,7 @@ def read_row_bytes(path: Path | Entry, length: int | None = None) -> bytes:
     """
     left = _LARGEST if length is None else min(length, _LARGEST)
     parts = []
-    with as_entry(path).open_to_read(_LARGEST, "rows") as file:
+    with as_entry(path).open_to_read(_LARGEST if length is None else None, "rows") as file:
         while part := file.read(min(_LONGEST_ANYWHERE, left)):
             if len(part) == _LONGEST_ANYWHERE and b"\n" not in part:
                 raise InputError(f"{path} is damaged: it has a line of more than {_LONGEST_ANYWHERE >> 20} MB")
