@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 
 from holdfast.core.errors import InputError
+from holdfast.core.user_code import is_interrupt
 
 __all__ = ["action_names", "observation_names", "two_axes"]
 
@@ -70,7 +71,10 @@ def _own_names(env: Any) -> tuple[str, ...]:
         if own is not None:
             return tuple(map(str, own() if callable(own) else own))
         return tuple(str(meaning).lower() for meaning in env.get_action_meanings())
-    except Exception:  # names are not worth a failure, whatever the environment does
+    except BaseException as error:
+        # Names are not worth a failure, whatever the environment does.
+        if is_interrupt(error):
+            raise
         return ()
 
 
