@@ -165,7 +165,7 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
         ("CartPole-v1 --set learning_rate=1e400", "--set: learning_rate must be a number or a falling rate"),
         (f"CartPole-v1 --set stats_window_size={10**22}", "--set: stats_window_size must be less than 461168601"),
         (
-            "CartPole-v1 --set policy_kwargs={'net_arch':[0]}",
+            "CartPole-v1 --set \"policy_kwargs={'net_arch':[0]}\"",
             "--set: a layer width in net_arch in policy_kwargs must",
         ),
         ("cliff --algo dqn --set k_max=1", "--set must not name 'k_max': --algo dqn stands for k_max=1"),

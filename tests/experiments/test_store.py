@@ -92,7 +92,9 @@ def test_a_damaged_file_is_no_done_job(text: str, tmp_path: Path) -> None:
     store.path_of(jobs[1].id).write_text(text)
     manifest = manifest_of(tmp_path / "c")
     assert store.done(jobs, manifest) == {jobs[0].id, jobs[2].id}
-    with pytest.raises(ValueError, match=rf"{jobs[1].id}.csv is damaged, .* with --resume runs its job again"):
+    with pytest.raises(
+        ValueError, match=rf"{jobs[1].id}.csv is damaged, .*: resuming the campaign runs its job again"
+    ):
         read_campaign(tmp_path / "c")
     # Where a killed campaign could not note what the rows are, they must still be ones.
     manifest.jobs[jobs[1].id].pop("sha256")

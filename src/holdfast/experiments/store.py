@@ -261,5 +261,6 @@ def sentence_if_full(store: Store) -> Iterator[None]:
             raise
         raise InputError(
             f"{store.folder} cannot be written, {(error.strerror or 'the disk is full').lower()}: "
-            f"the rows of {len(store.stored())} jobs are stored; make room, and resume the campaign"
+            f"the rows of {len(store.stored())} jobs are stored; make room, and go on with resume=True",
+            "resume",
         ) from error
