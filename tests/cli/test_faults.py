@@ -237,13 +237,21 @@ register("Robot-v0", lambda **given: Robot(**given))
     ("command", "code", "sentence"),
     [
         ("train robots:Robot --env-kwargs how=made", 2, "cannot be made: Robot raised KeyError: 'wheels'"),
-        ("train robots:Robot-v0 --env-kwargs how=made", 2, "cannot be made: it raised KeyError: 'wheels'"),
-        ("explore robots:Robot --budget 10 --k-max 1", 1, "the environment failed: its step raised ValueError"),
+        (
+            "train robots:Robot-v0 --env-kwargs how=made",
+            2,
+            "cannot be made: its constructor raised KeyError: 'wheels'",
+        ),
+        (
+            "explore robots:Robot --budget 10 --k-max 1",
+            1,
+            "the environment failed in episode 1, at its step 1: its step raised ValueError",
+        ),
         ("solve robots:Odd", 2, "env.P must hold lists of (probability, next state, reward, terminated)"),
         ("solve robots:Odder", 2, "env.P must hold lists of (probability, next state, reward, terminated)"),
         ("solve robots:Oddest", 2, "env.P must have the actions of every state"),
         ("solve robots:Uncertain", 2, "env.initial_state_distrib must be probabilities"),
-        ("solve robots:Broken", 2, "must return a TabularMDP, and raised KeyError: 'model'"),
+        ("solve robots:Broken", 2, "and that of Broken raised KeyError: 'model'"),
         ("solve robots:Robot", 2, ": MAP_OR_ENV must show its transition table"),
         ("explore robots:Robot --study chain", 2, ": --study must be 'visits' or 'auto' without"),
         (
@@ -263,7 +271,11 @@ register("Robot-v0", lambda **given: Robot(**given))
         ),
         ("reproduce robots:PLANLESS", 2, "plan of mine raised KeyError: 'smoke'"),
         ("reproduce robots:UNPAIRED", 2, "plan of mine must give pairs of a setting and a seed"),
-        ("train FrozenLake-v1 --algo perq --env-kwargs map_name=9x9", 2, "cannot be made: it raised KeyError"),
+        (
+            "train FrozenLake-v1 --algo perq --env-kwargs map_name=9x9",
+            2,
+            "cannot be made: its constructor raised KeyError",
+        ),
     ],
 )
 def test_what_other_code_says_of_a_users_values_is_the_users(

@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium
 
 from holdfast.core.errors import InputError, InputTypeError, is_raised_by_holdfast
-from holdfast.core.user_code import described, shown, user_code
+from holdfast.core.user_code import described, is_interrupt, shown, user_code
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
 
@@ -170,10 +170,12 @@ def _make_registered(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasiu
         if isinstance(cause, InputError):
             raise cause from None
         raise _argument_error(name, cause) from error
-    except Exception as error:
-        if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
+    except BaseException as error:
+        if isinstance(error, InputError | MemoryError) or is_interrupt(error) or is_raised_by_holdfast(error):
             raise
-        raise InputError(f"environment {name!r} cannot be made: it raised {described(error)}") from error
+        raise InputError(
+            f"environment {name!r} cannot be made: its constructor raised {described(error)}"
+        ) from error
 
 
 def _argument_error(name: str, error: BaseException) -> InputTypeError:
