@@ -7,11 +7,11 @@ Every combination of five properties is a world:
 - rewards are **dense** (they depend on the place) or **sparse** (every step gives the same but the last);
 - there is a **time limit** or none;
 - holding an action for long is meant to be **helpful** (a long way, or inertia), **harmless** (a small place in
-  which most moves are left to chance) or **harmful** (something to be balanced, or a lock that opens to alternating
-  actions). That is what was intended: whether it is so, training tells.
+  which most moves are left to chance) or **harmful** (something to be balanced, or a lock that opens to
+  alternating actions). That is what was intended: whether it is so, training tells.
 
-Sizes, chances and amounts are drawn from the world's number. A random half of the worlds is for building a rule, the
-other for testing it.
+Twelve more never end by themselves, with dense rewards and a time limit. Sizes, chances and amounts are drawn from
+the world's number. A random half of the worlds is for building a rule, the other for testing it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ ENDS = ("success", "failure", "both")
 REWARDS = ("dense", "sparse")
 LIMITS = ("limit", "none")
 HOLDING = ("helpful", "harmless", "harmful")
-_COMBINATIONS = tuple(itertools.product(STEPS, ENDS, REWARDS, LIMITS, HOLDING))
+_ENDING = tuple(itertools.product(STEPS, ENDS, REWARDS, LIMITS, HOLDING))
+_ENDLESS = tuple((step, "none", "dense", "limit", holding) for step in STEPS for holding in HOLDING) * 2
+_COMBINATIONS = _ENDING + _ENDLESS
 
 N_WORLDS = len(_COMBINATIONS)
 HALVES = ("building", "kept apart")
@@ -75,7 +77,7 @@ class AdviceWorld:
     Attributes:
         number: In 0..N_WORLDS − 1.
         step: ``"cost"`` or ``"reward"`` of each step.
-        end: ``"success"``, ``"failure"`` or ``"both"``.
+        end: ``"success"``, ``"failure"``, ``"both"`` or ``"none"``.
         rewards: ``"dense"`` or ``"sparse"``.
         limit: ``"limit"`` or ``"none"``.
         holding: What holding for long was meant to be.
@@ -95,8 +97,9 @@ class AdviceWorld:
     @cached_property
     def half(self) -> str:
         """Which half of the worlds it belongs to."""
-        order = np.random.default_rng(_SPLIT_SEED).permutation(N_WORLDS)
-        return HALVES[int(np.flatnonzero(order == self.number)[0] >= N_WORLDS // 2)]
+        first, size = (0, len(_ENDING)) if self.number < len(_ENDING) else (len(_ENDING), len(_ENDLESS))
+        order = np.random.default_rng(_SPLIT_SEED).permutation(size)
+        return HALVES[int(np.flatnonzero(order == self.number - first)[0] >= size // 2)]
 
     @property
     def name(self) -> str:
@@ -193,6 +196,14 @@ def _with_rewards(place: _Place, step: str, rewards: str, horizon: int, rng: np.
 # Places ----------------------------------------------------------------------------------------------------------
 
 
+def _has_goal(end: str) -> bool:
+    return end in ("success", "both")
+
+
+def _has_failure(end: str) -> bool:
+    return end in ("failure", "both")
+
+
 def _corridor(rng: np.random.Generator, end: str) -> _Place:
     """A long way: the goal at its right end, the failure at its left."""
     return _line(int(rng.integers(20, 41)), float(rng.choice([0.0, 0.1])), end)
@@ -209,10 +220,10 @@ def _line(n: int, slip: float, end: str) -> _Place:
         for action, by in enumerate((-1, 0, 1)):
             moves[place, action, min(max(place + by, 0), n - 1)] = 1.0
     mixed = (1.0 - slip) * moves + slip * moves.mean(axis=1, keepdims=True)
-    target = n - 1 if end != "failure" else (3 * n) // 4
+    target = n - 1 if _has_goal(end) else (3 * n) // 4
     closeness = 1.0 - np.abs(np.arange(n) - target) / n
-    goals = frozenset({n - 1} if end != "failure" else ())
-    failures = frozenset({0} if end != "success" else ())
+    goals = frozenset({n - 1} if _has_goal(end) else ())
+    failures = frozenset({0} if _has_failure(end) else ())
     return _Place(mixed, max(1, n // 3), goals, failures, closeness)
 
 
@@ -227,10 +238,10 @@ def _inertia(rng: np.random.Generator, end: str) -> _Place:
         if not 0 <= following < n:
             following, velocity = min(max(following, 0), n - 1), 0
         moves[place * speeds + speed, action, following * speeds + velocity + fastest] = 1.0
-    target = n - 1 if end != "failure" else (3 * n) // 4
+    target = n - 1 if _has_goal(end) else (3 * n) // 4
     closeness = np.repeat(1.0 - np.abs(np.arange(n) - target) / n, speeds)
-    goals = frozenset(range((n - 1) * speeds, n * speeds) if end != "failure" else ())
-    failures = frozenset(range(speeds) if end != "success" else ())
+    goals = frozenset(range((n - 1) * speeds, n * speeds) if _has_goal(end) else ())
+    failures = frozenset(range(speeds) if _has_failure(end) else ())
     return _Place(moves, (n // 3) * speeds + fastest, goals, failures, closeness)
 
 
@@ -242,15 +253,15 @@ def _jumps(rng: np.random.Generator, end: str) -> _Place:
         for action, by in enumerate((-1, 1)):
             moves[place, action, (place + by) % n] += 0.2
     closeness = np.arange(n) / (n - 1)
-    goals = frozenset({n - 1} if end != "failure" else ())
-    failures = frozenset({0} if end != "success" else ())
+    goals = frozenset({n - 1} if _has_goal(end) else ())
+    failures = frozenset({0} if _has_failure(end) else ())
     return _Place(moves, n // 2, goals, failures, closeness)
 
 
 def _balance(rng: np.random.Generator, end: str) -> _Place:
     """Something that falls to the side it leans to; having stood for a while is the success."""
     reach, drift = int(rng.integers(3, 6)), float(rng.choice([0.2, 0.4]))
-    stages = int(rng.integers(8, 15)) if end != "failure" else 1
+    stages = int(rng.integers(8, 15)) if _has_goal(end) else 1
     width = 2 * reach + 1
     n = width * stages
     moves = np.zeros((n + 2, 2, n + 2))
@@ -260,8 +271,8 @@ def _balance(rng: np.random.Generator, end: str) -> _Place:
         for chance, more in ((1.0 - drift, 0), (drift, int(np.sign(lean)))):
             following = lean + 2 * action - 1 + more
             if abs(following) > reach:
-                there = reach * stages if end == "success" else fallen
-            elif end != "failure" and stage + 1 == stages:
+                there = fallen if _has_failure(end) else reach * stages
+            elif _has_goal(end) and stage + 1 == stages:
                 there = goal
             else:
                 there = (following + reach) * stages + min(stage + 1, stages - 1)
@@ -269,28 +280,28 @@ def _balance(rng: np.random.Generator, end: str) -> _Place:
     moves[[goal, fallen], :, [goal, fallen]] = 1.0
     leans = np.repeat(np.arange(-reach, reach + 1), stages)
     closeness = np.concatenate([1.0 - np.abs(leans) / reach, [1.0, 0.0]])
-    goals = frozenset({goal} if end != "failure" else ())
-    failures = frozenset({fallen} if end != "success" else ())
+    goals = frozenset({goal} if _has_goal(end) else ())
+    failures = frozenset({fallen} if _has_failure(end) else ())
     return _Place(moves, reach * stages, goals, failures, closeness)
 
 
 def _lock(rng: np.random.Generator, end: str) -> _Place:
     """Alternating actions lead on; a wrong one leads back to the start, or may be the end."""
     n = int(rng.integers(5, 8))
-    breaks = 0.3 if end != "success" else 0.0
+    breaks = 0.3 if _has_failure(end) else 0.0
     moves = np.zeros((n + 2, 2, n + 2))
     goal, broken = n, n + 1
     for place, action in itertools.product(range(n), range(2)):
         if action == place % 2:
-            after = goal if end != "failure" else n - 2
+            after = goal if _has_goal(end) else n - 2
             moves[place, action, place + 1 if place + 1 < n else after] = 1.0
         else:
             moves[place, action, 0] += 1.0 - breaks
             moves[place, action, broken] += breaks
     moves[[goal, broken], :, [goal, broken]] = 1.0
     closeness = np.concatenate([np.arange(n) / n, [1.0, 0.0]])
-    goals = frozenset({goal} if end != "failure" else ())
-    failures = frozenset({broken} if end != "success" else ())
+    goals = frozenset({goal} if _has_goal(end) else ())
+    failures = frozenset({broken} if _has_failure(end) else ())
     return _Place(moves, 0, goals, failures, closeness)
 
 
