@@ -95,7 +95,7 @@ def test_episodes_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ["=", "1"],
         ["=", "32"],
     ]
-    assert "k_max = 32: random actions held for up to 32 steps succeed in" in text
+    assert "k_max = 32: random actions held for up to 32 steps reach success" in text
     assert all(len(line) <= 80 for line in text.splitlines())
     assert (tmp_path / "out" / "explore.png").exists()
 

@@ -18,9 +18,9 @@ where it says nothing:
 | LunarLander | none | at an end with a reward above nearly all others |
 | Pendulum | none | not defined: rewards are dense, and no end stands out |
 
-How an episode **ended** says more than how much it collected until then. Where steps cost something, an episode that
-fails early has collected less cost, and is no better for it. So the reward of the last step is compared with what
-going on gives, the rewards of all steps of the reference that did not end an episode:
+How an episode **ended** says more than how much it collected until then. Where steps cost something, an episode
+that fails early has collected less cost, and is no better for it. So the reward of the last step is compared with
+what going on gives, the rewards of all steps of the reference that did not end an episode:
 
 - **better**: above the 95 % quantile of these;
 - **worse**: below their 5 % quantile;

@@ -160,7 +160,37 @@ def _visits_table(name: str, study: VisitationStudy) -> str:
         # The column that is missed least; explore.json has it.
         place = header.index("upper tenth")
         table = _table(*_without(place, tuple(header), rows))
-    return _wrapped(heading) + "\n\n" + table
+    return "\n\n".join([_wrapped(heading), table, _ends_table(study, several)])
+
+
+def _ends_table(study: VisitationStudy, several: bool) -> str:
+    """How episodes ended, how long they were, and what a step of them gave."""
+    from holdfast.analysis.outcomes import ENDS
+
+    met = [name for name in ENDS if any(result.ends[name].value > 0.0 for result in study.results)]
+    if met == ["limit"]:
+        return "All episodes ran until a time limit."
+    titles = {"limit": "time limit", "better": "better", "alike": "alike", "worse": "worse"}
+    rows = [
+        (
+            f"{result.k_max}" if not several else f"{'=' if result.mode == 'fixed' else '≤'} {result.k_max}",
+            f"{result.mean_length.value:.4g}",
+            *(_share(result.ends[name].value) for name in met),
+            _interval(result.reward_per_step),
+        )
+        for result in study.results
+    ]
+    low, high = study.going_on.low, study.going_on.high
+    usual = f"always {low:g}" if study.going_on.is_constant else f"mostly {low:.3g} to {high:.3g}"
+    heading = _wrapped(f"How episodes ended: the last reward beside that of going on ({usual})")
+    header = ("k_max", "length", *(titles[name] for name in met), "reward per step")
+    return heading + "\n\n" + _table(header, rows)
+
+
+def _share(value: float) -> str:
+    """A share in percent; what is above 0 is not shown as 0."""
+    percent = 100.0 * value
+    return f"{percent:.2g} %" if 0.0 < percent < 1.0 else f"{percent:.0f} %"
 
 
 def _without(

@@ -137,7 +137,7 @@ def advice_world(number: int) -> AdviceWorld:
     return AdviceWorld(number, step, end, rewards, limit, holding, mdp, horizon)
 
 
-class ModelEnv(gymnasium.Env[int, int]):
+class ModelEnv(gymnasium.Env[Any, Any]):
     """A model that is played and not shown."""
 
     def __init__(self, mdp: TabularMDP) -> None:
