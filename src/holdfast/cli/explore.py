@@ -168,7 +168,8 @@ def _from_environment(arguments: argparse.Namespace) -> int:
 
 
 def _from_run(arguments: argparse.Namespace) -> int:
-    from holdfast.analysis.fixed_skip import estimate_run_skips
+    from holdfast.analysis.fixed_skip import explore_run
+    from holdfast.analysis.skip_verdict import skip_verdict
     from holdfast.cli.environments import check_folder
     from holdfast.cli.explore_text import estimates_text
     from holdfast.cli.policies import listed_folder
@@ -182,13 +183,20 @@ def _from_run(arguments: argparse.Namespace) -> int:
     run = listed_folder(arguments.folder)
     k_values = None if arguments.k_max is None else _k_values(arguments.k_max)
     with Waiting(sys.stderr, "fitting the values of every skip"):
-        estimates = estimate_run_skips(run, k_values, seed=arguments.seed)
-    document = {"run": str(run), "fixed_skips": [asdict(found) for found in estimates]}
+        found = explore_run(run, k_values, seed=arguments.seed)
+    verdict = skip_verdict(found.estimates)
+    document = {
+        "run": str(run),
+        "gamma": found.gamma,
+        "horizon": found.horizon,
+        "fixed_skips": [asdict(estimate) for estimate in found.estimates],
+        "verdict": asdict(verdict),
+    }
     written = [] if arguments.out is None else [_write_numbers(document, arguments.out)]
     if arguments.json:
         sys.stdout.write(json.dumps({**document, "files": [str(path) for path in written]}, indent=2) + "\n")
     else:
-        sys.stdout.write(estimates_text(run.name, estimates, written))
+        sys.stdout.write(estimates_text(run.name, found.estimates, verdict, found.gamma, found.horizon, written))
     return 0
 
 

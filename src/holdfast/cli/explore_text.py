@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from holdfast.analysis.fixed_skip import ExactSkip, SkipEstimate
     from holdfast.analysis.intervals import Estimate
     from holdfast.analysis.results import VisitationStudy
+    from holdfast.analysis.skip_verdict import SkipVerdict
     from holdfast.mdp.exploration import ExplorationCurve
 
 __all__ = ["as_text", "estimates_text"]
@@ -21,6 +22,8 @@ _COLUMNS = 79
 
 def as_text(found: Exploration, written: Sequence[Path], following: str | None = None) -> str:
     """The table, the advice, fixed skips where they are known, what was written, and the command to follow."""
+    from holdfast.analysis.skip_verdict import skip_verdict
+
     parts = []
     if found.chain is not None:
         parts.append(_chain_table(found.env_name, found.chain, str(found.holes)))
@@ -30,6 +33,7 @@ def as_text(found: Exploration, written: Sequence[Path], following: str | None =
     parts.append(_wrapped(found.advice.sentence))
     if found.skips is not None:
         parts.append(_skips_table(found.skips, found.gamma))
+        parts.append(_wrapped(skip_verdict(found.skips).sentence))
     if written:
         parts.append("\n".join(f"wrote {path}" for path in written))
     if following is not None:
@@ -37,8 +41,15 @@ def as_text(found: Exploration, written: Sequence[Path], following: str | None =
     return "\n\n".join(parts) + "\n"
 
 
-def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequence[Path]) -> str:
-    """What a replay says about fixed skips."""
+def estimates_text(
+    name: str,
+    estimates: Sequence[SkipEstimate],
+    verdict: SkipVerdict,
+    gamma: float,
+    horizon: int,
+    written: Sequence[Path],
+) -> str:
+    """What a replay says about fixed skips, and which of them may be shipped."""
     from holdfast.analysis.fixed_skip import FEWEST_TUPLES
 
     rows = [
@@ -47,6 +58,7 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
             f"{found.tuples:,}",
             _number(found.value),
             _loss(found.value, found.loss),
+            _number(found.undiscounted),
             _number(found.residual),
             _number(found.index),
         )
@@ -54,7 +66,11 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
     ]
     parts = [
         _wrapped(f"{name}: every action held for the same k steps, estimated from its replay"),
-        _table(("k", "samples", "value", "loss", "residual", "B_k"), rows),
+        _table(("k", "samples", "value", "loss", "return", "residual", "B_k"), rows),
+        _wrapped(
+            f"Values are discounted by {gamma:g} per step; returns are undiscounted, over {horizon:,} steps, the "
+            "longest episode of the replay."
+        ),
     ]
     parts += [_wrapped(f"k = {found.k}: {found.note}.") for found in estimates if found.note is not None]
     if any(found.tuples < FEWEST_TUPLES for found in estimates):
@@ -65,6 +81,7 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
             )
         )
     parts += [_wrapped(sentence) for sentence in (_what_a_skip_costs(estimates), _ranking(estimates)) if sentence]
+    parts.append(_wrapped(verdict.sentence))
     if written:
         parts.append("\n".join(f"wrote {path}" for path in written))
     return "\n\n".join(parts) + "\n"

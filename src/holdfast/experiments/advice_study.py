@@ -4,9 +4,9 @@ It has no label of the paper: ``holdfast reproduce holdfast.experiments.advice_s
 
 For each of the worlds of ``advice_worlds`` a user's part is played, ``explore`` with 50,000 steps for each K_max,
 and the truth found by training: PerQ-learning with every K_max and ten seeds for 20,000 steps each, judged by the
-mean greedy return on the way, which is higher for a learner that learns sooner. A difference is clear if it is more
-than 5 % of the way from the return of random actions to the best one, both exact, and if its 95 % interval over
-seeds lies on one side of 0. Advice is
+mean greedy return on the way, which is higher for a learner that learns sooner. A difference is clear if it is
+more than 5 % of the way from the return of random actions to the best one, both exact, and if its 95 % interval
+over seeds lies on one side of 0. Advice is
 
 - **right** if training with it is clearly better than with K_max = 1; or it is 1, and no other is clearly better;
 - **missed** if it is 1 and another would have been clearly better;
