@@ -200,3 +200,25 @@ def test_wrong_arguments_get_one_sentence() -> None:
 def test_file_errors_pass_through(tmp_path: Path) -> None:
     assert sentence_of("no/such/map.txt") == "map file 'no/such/map.txt' does not exist"
     assert sentence_of(str(tmp_path)).endswith("is a directory, not a text file")
+
+
+def test_an_id_that_an_installed_package_registers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files are read, and nothing of it is imported."""
+    package, about = tmp_path / "far_envs", tmp_path / "far_envs-1.0.dist-info"
+    package.mkdir()
+    about.mkdir()
+    (package / "__init__.py").write_text('raise RuntimeError("imported")\nregister(id="far-away-v0")\n')
+    (about / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: far-envs\nVersion: 1.0\nRequires-Dist: gymnasium>=1\n"
+    )
+    (about / "RECORD").write_text("far_envs/__init__.py,,\nfar_envs-1.0.dist-info/METADATA,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match=r"until far_envs is imported: give it as far_envs:far-away-v0$"):
+        make_env("far-away-v0")
+    with pytest.raises(ValueError, match="is unknown: it must be a Gymnasium id"):
+        make_env("farther-away-v0")
+
+
+def test_the_name_of_a_map_is_no_map() -> None:
+    with pytest.raises(ValueError, match=r"not its name: holdfast\.envs\.make_env\('cliff'\) makes"):
+        GridWorld("cliff")

@@ -53,6 +53,9 @@ DEFAULT_EPISODES = 600
 DEFAULT_EVALUATIONS = 20
 DEFAULT_CHECKPOINT_SECONDS = 60.0
 
+SMALLEST_IMAGE = 36
+"""Pixels that an image must have along both sides for the three layers of the default CNN."""
+
 _MOST = 2**62
 _MOST_OF = {"seed": 2**31, "n_envs": 10_001, "threads": 1025, "eval_episodes": 1_000_001}
 _LARGEST_OPTIONS = 2**20
@@ -379,12 +382,24 @@ def _check_environment(
 
     is_image = isinstance(seen, spaces.Box) and is_image_space(seen)
     fitting = ["MultiInputPolicy"] if isinstance(seen, spaces.Dict) else ["MlpPolicy"]
-    if is_image:
+    # Smaller images leave nothing for the last of the CNN's layers.
+    height, width = sorted(seen.shape or ())[-2:] if is_image else (0, 0)
+    is_large = height >= SMALLEST_IMAGE
+    if is_large:
         fitting.insert(0, "CnnPolicy")
     if not policy_is_given:
         arguments["policy"] = fitting[0]
-    elif arguments["policy"] not in fitting:
+    elif is_image and not is_large and arguments["policy"] == "CnnPolicy" and _uses_default_cnn(arguments):
+        raise InputError(
+            f"policy must be MlpPolicy for {name}: CnnPolicy needs images of at least {SMALLEST_IMAGE} × "
+            f"{SMALLEST_IMAGE} pixels, and these have {height} × {width}"
+        )
+    elif arguments["policy"] not in (*fitting, *(["CnnPolicy"] if is_image else [])):
         raise InputError(f"--set: policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}")
+
+
+def _uses_default_cnn(arguments: Mapping[str, Any]) -> bool:
+    return "features_extractor_class" not in (arguments.get("policy_kwargs") or {})
 
 
 def file_name(text: str) -> str:
