@@ -101,7 +101,7 @@ def _cost(share: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.2g} %" if abs(share) < 0.1 else f"{100.0 * share:.0f} %"
+    return f"{100.0 * share:.3g} %" if abs(share) < 0.1 else f"{100.0 * share:.0f} %"
 
 
 def _listed(numbers: Sequence[int]) -> str:
