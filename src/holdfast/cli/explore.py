@@ -131,6 +131,7 @@ def _from_environment(arguments: argparse.Namespace) -> int:
     from holdfast.cli.explore_text import as_text
     from holdfast.cli.waiting import Waiting
     from holdfast.envs import NamedFailures
+    from holdfast.runs.config import unknown_part
 
     k_values = _k_values("1,2,4,8,16,32,64" if arguments.k_max is None else arguments.k_max)
     check_numbers(arguments.budget, arguments.horizon, arguments.gamma, arguments.seed)
@@ -138,7 +139,8 @@ def _from_environment(arguments: argparse.Namespace) -> int:
     with prints_apart(arguments), ExitStack() as stack:
         env = named_environment(arguments)
         stack.callback(NamedFailures(env).close)
-        can_learn = isinstance(env.action_space, Discrete)
+        unknown = unknown_part(env.observation_space)
+        can_learn = isinstance(env.action_space, Discrete) and unknown is None
         with Waiting(sys.stderr, "exploring") as waiting:
             found = explore(
                 env,
@@ -164,6 +166,11 @@ def _from_environment(arguments: argparse.Namespace) -> int:
     else:
         following = _training(arguments, found.advice.k_max) if can_learn else None
         sys.stdout.write(as_text(found, written, following))
+        if unknown is not None:
+            sys.stdout.write(
+                f"\nObservations have {unknown}, which no agent of holdfast takes: to train, wrap the\n"
+                "environment so that it is left out (module:callable).\n"
+            )
     return 0
 
 

@@ -23,7 +23,16 @@ from holdfast.files import plain_file, read_json
 from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
 from holdfast.runs.arguments import check_train_freq
 
-__all__ = ["FORMAT", "OPTIONS", "RunConfig", "make_config", "read_options", "run_name", "stored_config"]
+__all__ = [
+    "FORMAT",
+    "OPTIONS",
+    "RunConfig",
+    "make_config",
+    "read_options",
+    "run_name",
+    "stored_config",
+    "unknown_part",
+]
 
 FORMAT = 1
 
@@ -365,14 +374,14 @@ def _check_environment(
                 f"{type(seen).__name__}: a deep algorithm such as perdqn takes them"
             )
         return
-    known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
-    parts = seen.spaces.values() if isinstance(seen, spaces.Dict) else (seen,)
-    for part in parts:
-        if not isinstance(part, known):
-            raise InputError(
-                f"ENV must have observations of arrays, numbers or a dictionary of them for {algorithm.name}, "
-                f"and those of {name} have {type(part).__name__}"
-            )
+    unknown = unknown_part(seen)
+    if unknown is not None:
+        raise InputError(
+            f"ENV must have observations of arrays, numbers or a dictionary of them for {algorithm.name}, "
+            f"and those of {name} have {unknown}: a callable of your own (module:callable) can wrap the "
+            "environment so that it is left out"
+        )
+    for part in seen.spaces.values() if isinstance(seen, spaces.Dict) else (seen,):
         if isinstance(part, spaces.Discrete) and part.start != 0:
             raise InputError(
                 f"ENV must have discrete observations that count from 0 for {algorithm.name}, "
@@ -396,6 +405,15 @@ def _check_environment(
         )
     elif arguments["policy"] not in (*fitting, *(["CnnPolicy"] if is_image else [])):
         raise InputError(f"--set: policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}")
+
+
+def unknown_part(observations: Any) -> str | None:
+    """The kind of a part of an observation space that no agent with a network takes; None where there is none."""
+    from gymnasium import spaces
+
+    known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+    parts = observations.spaces.values() if isinstance(observations, spaces.Dict) else (observations,)
+    return next((type(part).__name__ for part in parts if not isinstance(part, known)), None)
 
 
 def _uses_default_cnn(arguments: Mapping[str, Any]) -> bool:
