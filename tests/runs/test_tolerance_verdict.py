@@ -38,3 +38,8 @@ def test_where_every_saving_costs_more_the_policy_stays_as_it_is() -> None:
     found = tolerance_verdict([point(0.0, 200, -40.0), point(0.2, 42, -60.0)], 20)
     assert found.tolerance == 0.0
     assert found.sentence.endswith("keep the policy as it is.")
+
+
+def test_of_nothing_no_part_can_be_lost() -> None:
+    points = [SweepPoint(0.0, 0.0, 0.0, 0.0, 50.0), SweepPoint(0.2, 0.0, 0.0, 0.0, 25.0)]
+    assert tolerance_verdict(points, 3).sentence.startswith("No verdict: the return without a tolerance is 0")

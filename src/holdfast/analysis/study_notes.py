@@ -34,9 +34,7 @@ def study_notes(
         notes.append("There is no heat map, for the states are not the cells of one map.")
     if usual is None:
         if results[0].success is None:
-            notes.append(
-                "Success cannot be detected: no reward is the usual one, and no end stands out by a better."
-            )
+            notes.append("Success cannot be detected: no reward is the usual one, and no end gives more.")
     elif results[0].success is None:
         notes.append(f"Success cannot be detected: nothing is better than the usual reward, {usual:g}.")
     # A quantile whose upper end is not known may be anything.

@@ -40,6 +40,9 @@ def tolerance_verdict(points: Sequence[SweepPoint], episodes: int) -> ToleranceV
         episodes: That were played with each.
     """
     first = points[0]
+    if first.mean_return == 0.0:
+        said = "No verdict: the return without a tolerance is 0, so that no part of it can be lost."
+        return ToleranceVerdict(first.tolerance, first.decisions, 0.0, False, said)
     allowed = COST * abs(first.mean_return)
     cheap = [point for point in points if point.lost <= allowed]
     chosen = min(cheap, key=lambda point: (point.decisions, point.tolerance))
