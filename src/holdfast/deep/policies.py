@@ -215,10 +215,12 @@ class OptionPolicy(DQNPolicy):
         return self.predict_holding(observation, state, episode_start, deterministic)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
-        """Take saved weights; ValueError where they are those of another network."""
+        """Take saved weights; ValueError where they are of other shapes, as where SB3's DQN loads a file of ours."""
         try:
             return super().load_state_dict(state_dict, *arguments, **keywords)
         except RuntimeError as error:
+            if "size mismatch" not in str(error):
+                raise
             raise InputError(
                 "the weights are those of another network: a file that an agent of holdfast has saved is loaded "
                 "with the load of its own class, such as PerDQN.load, and not with Stable-Baselines3's DQN.load"
