@@ -215,7 +215,7 @@ class OptionPolicy(DQNPolicy):
         return self.predict_holding(observation, state, episode_start, deterministic)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
-        """Take saved weights; ValueError where they are of other shapes, as where SB3's DQN loads a file of ours."""
+        """Take saved weights; ValueError where shapes differ, as where SB3's DQN loads a file of ours."""
         try:
             return super().load_state_dict(state_dict, *arguments, **keywords)
         except RuntimeError as error:
