@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.analysis.advisor import Advice, advise_from_chain, advise_from_visits, clearly_lowest
 from holdfast.analysis.cells import Cells
+from holdfast.analysis.outcomes import GoingOn
 from holdfast.analysis.random_options import Budget, Setting
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.mdp.exploration import ExplorationCurve, exploration_curves
@@ -28,8 +29,16 @@ def result(
     visited: int = 10,
     mode: str = "dynamic",
     cut_off: int = 0,
+    length: float = 10.0,
+    per_step: float = 0.0,
+    failures: float = 0.0,
+    alike: float = 0.0,
 ) -> Visitation:
+    """Of 100 episodes; success, failures and unmarked ends are shares of them."""
     nothing = np.zeros(0)
+    shares = {"better": success or 0.0, "alike": alike, "worse": failures}
+    ends = {name: around(share, 0.01) for name, share in shares.items()}
+    ends["limit"] = around(1.0 - sum(shares.values()), 0.01)
     return Visitation(
         k_max=k_max,
         mode=mode,
@@ -41,6 +50,11 @@ def result(
         lengths=nothing.astype(np.int64),
         mean_return=around(mean, 1.0),
         upper_return=around(upper, 1.0),
+        mean_length=around(length, 0.1),
+        reward_per_step=around(per_step, 0.1),
+        ends=ends,
+        successes_per_step=None if success is None else around(success / length, 0.05 / length),
+        failures_per_step=around(failures / length, 0.01 / length),
         beats_typical=around(0.5, 0.1),
         terminated=around(0.5, 0.1),
         success=None if success is None else around(success, 0.05),
@@ -51,7 +65,10 @@ def result(
     )
 
 
-def advice(*results: Visitation, kind: str = "states") -> Advice:
+DENSE, ALL_ALIKE = GoingOn(-1.0, 0.0, -0.5, False), GoingOn(-1.0, -1.0, -1.0, True)
+
+
+def advice(*results: Visitation, kind: str = "states", going_on: GoingOn = DENSE) -> Advice:
     study = VisitationStudy(
         env_name="somewhere",
         seed=0,
@@ -59,6 +76,7 @@ def advice(*results: Visitation, kind: str = "states") -> Advice:
         loop="python",
         reference=Setting(results[0].k_max, results[0].mode),
         usual_reward=None,
+        going_on=going_on,
         results=results,
         cells=Cells(kind, (), (), (), np.zeros((len(results), 1), dtype=np.int64)),
         grid=None,
@@ -72,8 +90,10 @@ def test_the_smallest_of_those_that_succeed_as_often_as_the_best() -> None:
     found = advice(result(1, 0.0), result(8, 0.1), result(16, 0.35), result(32, 0.4), result(64, 0.2))
     # 16 is within the interval of 32, 8 is not.
     assert (found.k_max, found.basis) == (16, "success")
-    assert found.sentence.startswith("k_max = 16: random actions held for up to 16 steps succeed in 35 % (30–40)")
-    assert found.sentence.endswith("held for one step in 0 % (-5–5).")
+    assert found.sentence == (
+        "k_max = 16: random actions held for up to 16 steps reach success about once per 29 steps (35 % (30–40) "
+        "of episodes); single-step actions: never in 1,000 steps (0 % (-5–5))."
+    )
 
 
 def test_success_goes_before_the_return() -> None:
@@ -84,7 +104,8 @@ def test_success_goes_before_the_return() -> None:
 def test_where_success_does_not_tell_the_return_does() -> None:
     found = advice(result(1, 0.50, mean=0.0), result(4, 0.52, mean=5.0), result(8, 0.55, mean=5.5))
     assert (found.k_max, found.basis) == (4, "return")
-    assert "return 5 (4 to 6) on average, held for one step 0 (-1 to 1)" in found.sentence
+    assert "return 5 (4 to 6) on average; single-step actions: 0 (-1 to 1)" in found.sentence
+    assert found.sentence.endswith("Episodes are of comparable length.")
 
 
 def test_where_the_return_does_not_tell_coverage_does_if_it_harms_nobody() -> None:
@@ -92,13 +113,13 @@ def test_where_the_return_does_not_tell_coverage_does_if_it_harms_nobody() -> No
     found = advice(*harmless, result(16, upper=-3.0, visited=90), result(32, mean=-3.0, visited=95))
     # 39 is at least 95 % of 40; at 16 the better episodes are worse, at 32 the average.
     assert (found.k_max, found.basis) == (4, "coverage")
-    assert "visit 39 places, held for one step 10" in found.sentence
-    assert found.sentence.endswith("their returns are not clearly worse: a hint to try, not a finding.")
+    assert "visit 39 places; single-step actions: 10" in found.sentence
+    assert found.sentence.endswith("are not clearly worse: a hint to try, not a finding.")
 
 
 def test_what_is_advised_is_itself_clearly_better_than_the_smallest() -> None:
     # 4 overlaps the best, 8, and the smallest too.
-    four = replace(result(4), success=Estimate(0.2, 0.02, 0.4))
+    four = replace(result(4, 0.2), successes_per_step=Estimate(0.02, 0.002, 0.04))
     assert advice(result(1, 0.0), four, result(8, 0.4)).k_max == 8
     wide = replace(result(4), mean_return=Estimate(3.0, 0.5, 5.5))
     assert advice(result(1), wide, result(8, mean=6.0)).k_max == 8
@@ -133,14 +154,87 @@ def test_where_nearly_every_observation_is_new_there_are_no_places_to_compare() 
 
 
 def test_harm_is_told_where_places_do_not_tell() -> None:
-    found = advice(result(1, mean=20.0), result(8, mean=10.0, cut_off=3))
-    assert "they return 10 (9 to 11) instead of 20 (19 to 21); places do not tell" in found.sentence
+    unknown = replace(result(8, mean=10.0), upper_return=Estimate(-5.0, np.nan, np.nan))
+    found = advice(result(1, mean=20.0), unknown)
+    assert "places do not tell, for there are too few episodes" in found.sentence
+    assert "they return 10 (9 to 11), single-step actions 20 (19 to 21)" in found.sentence
+
+
+def test_an_episode_that_fails_early_has_saved_cost_and_is_no_better_for_it() -> None:
+    """A tank that costs something at every step and ends when it overheats."""
+    found = advice(
+        result(1, mean=-148.0, upper=-90.0, length=200, per_step=-0.74, failures=0.0),
+        result(32, mean=-105.0, upper=-60.0, length=92, per_step=-1.14, failures=0.76, visited=90),
+    )
+    assert (found.k_max, found.basis) == (1, "none")
+    assert "With k_max = 32 episodes fail about once per 121 steps, with k_max = 1 never in 1,000 steps." in (
+        found.sentence
+    )
+    assert found.sentence.endswith(
+        "Episode lengths differ (92 and 200 steps with k_max = 32 and 1), so rewards are compared per step of "
+        "equal time: their mean falls, -1.14 (-1.24 to -1.04) against -0.74 (-0.84 to -0.64)."
+    )
+
+
+def test_rewards_that_never_differ_are_not_compared_where_lengths_do() -> None:
+    found = advice(
+        result(1, mean=-100.0, length=100, failures=0.2),
+        result(8, mean=-20.0, length=20, failures=0.9, visited=90),
+        going_on=ALL_ALIKE,
+    )
+    assert (found.k_max, found.basis) == (1, "none")
+    assert found.sentence.endswith(
+        "Episode lengths differ (20 and 100 steps) and each step gives the same reward: returns are not compared."
+    )
+
+
+def test_successes_count_per_step_for_equal_time_is_what_learning_costs() -> None:
+    """Every episode succeeds in the end; how soon is what differs."""
+    soon, late = result(8, 1.0, length=20), result(1, 1.0, length=100)
+    found = advice(late, soon)
+    assert (found.k_max, found.basis) == (8, "success")
+    assert "about once per 20 steps (100 % (95–105) of episodes); single-step actions: about once per 100" in (
+        found.sentence
+    )
+    assert advice(replace(soon, k_max=1), replace(late, k_max=8)).k_max == 1
+
+
+def test_an_end_that_nothing_marks_is_no_success_where_failures_are_marked() -> None:
+    unmarked = (result(1, 0.1, alike=0.1), result(8, 0.6, alike=0.6))
+    assert advice(*unmarked, going_on=ALL_ALIKE).k_max == 8
+    marked = (unmarked[0], replace(unmarked[1], ends={**unmarked[1].ends, "worse": around(0.3, 0.01)}))
+    assert (advice(*marked, going_on=ALL_ALIKE).k_max, advice(*marked).basis) == (1, "none")
+
+
+def test_more_failures_in_equal_time_are_harm_and_places_do_not_make_up_for_it() -> None:
+    one = result(1, failures=0.1, visited=10)
+    found = advice(one, result(4, failures=0.1, visited=40), result(8, failures=0.5, visited=90))
+    assert (found.k_max, found.basis) == (4, "coverage")
+    assert advice(one, result(8, failures=0.5, visited=90)).k_max == 1
+
+
+def test_places_are_sought_where_rewards_per_step_are_not_worse() -> None:
+    found = advice(result(1, mean=-100.0, length=100), result(4, mean=-300.0, length=300, visited=90))
+    assert (found.k_max, found.basis) == (4, "coverage")
+    assert "Rewards per step are not clearly worse (episode lengths differ, so returns are not compared)" in (
+        found.sentence
+    )
+
+
+def test_a_higher_return_of_episodes_that_fail_is_none() -> None:
+    one, four = result(1, mean=0.0, failures=0.5), result(4, mean=5.0, failures=0.5)
+    assert advice(one, four).basis == "none"
+    assert advice(result(1), result(4, mean=5.0)).basis == "return"
+    assert advice(result(1), result(4, mean=5.0, length=20)).basis == "none"
 
 
 def test_where_holding_only_harms_nothing_speaks_for_it() -> None:
     found = advice(result(1, mean=20.0, upper=30.0), result(8, mean=10.0, upper=15.0, visited=99))
     assert (found.k_max, found.basis) == (1, "none")
-    assert "they return 10 (9 to 11) instead of 20 (19 to 21)" in found.sentence
+    assert found.sentence.endswith(
+        "Held for up to 8 steps they return 10 (9 to 11), single-step actions 20 (19 to 21), in episodes of "
+        "comparable length."
+    )
 
 
 def test_the_order_in_which_they_were_given_does_not_matter() -> None:

@@ -186,6 +186,7 @@ class TestEstimate:
             "residual": None,
             "index": None,
             "note": "0 samples of holding for 4 steps are too few, 100 are needed",
+            "undiscounted": None,
         }
 
     def test_without_discount_there_is_a_value_and_no_index(self):

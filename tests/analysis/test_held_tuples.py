@@ -126,7 +126,7 @@ def test_an_agent_that_never_holds_gives_no_sample_of_two_steps():
     P = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
     ring = random_ring(TabularMDP(P, np.zeros((2, 1)), 0.9, initial=0, terminal=[1]), 100, 1)
     assert len(held_tuples(ring, 1).rows) == 100
-    assert [len(part) for part in held_tuples(ring, 2)] == [0] * 7
+    assert [len(part) for part in held_tuples(ring, 2)] == [0] * 8
     assert len(held_tuples(ring, 10**12).rows) == 0
 
 

@@ -19,7 +19,19 @@ from tests.analysis.diaries import Diary
 
 ARRAYS = ("returns", "lengths", "counts")
 NUMBERS = ("k_max", "mode", "episodes", "steps", "decisions", "cut_off", "visited", "coverage")
-ESTIMATES = ("mean_return", "upper_return", "beats_typical", "terminated", "success", "steps_to_success")
+ESTIMATES = (
+    "mean_return",
+    "upper_return",
+    "mean_length",
+    "reward_per_step",
+    "ends",
+    "successes_per_step",
+    "failures_per_step",
+    "beats_typical",
+    "terminated",
+    "success",
+    "steps_to_success",
+)
 
 
 def same(one: VisitationStudy, other: VisitationStudy) -> bool:
@@ -112,7 +124,7 @@ def test_cart_pole_has_returns_but_no_success() -> None:
     study = study_visitation("CartPole-v1", [1, 8], steps=1500)
     assert study.usual_reward == 1.0
     assert [result.success for result in study.results] == [None, None]
-    assert "nothing is better than the usual reward, 1;" in study.notes[0]
+    assert "nothing is better than the usual reward, 1." in study.notes[0]
     one, eight = study.results
     assert one.terminated.value == 1.0
     assert eight.mean_return.high < one.mean_return.low
@@ -141,7 +153,7 @@ def test_episodes_that_were_cut_off_are_counted_and_a_time_limit_is_asked_for() 
 def test_dense_rewards_have_no_usual_one_and_actions_may_be_continuous() -> None:
     study = study_visitation("Pendulum-v1", [1, 4], episodes=3)
     assert study.usual_reward is None
-    assert "no reward is the usual one" in study.notes[0]
+    assert "no reward is the usual one, and no end gives more" in study.notes[0]
     assert study.results[0].success is None
     assert len(study.cells.axes) == 2
 

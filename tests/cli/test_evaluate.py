@@ -94,7 +94,10 @@ def test_a_sweep_of_tolerances(runs: Path, tmp_path: Path, capsys: pytest.Captur
     lines = shown_by([*arguments, "-o", str(tmp_path)], capsys).splitlines()
     assert lines[2].split() == ["tolerance", "decisions", "return"]
     assert lines[-1] == f"wrote {tmp_path / 'tolerance.png'}"
-    points = json.loads(shown_by([*arguments, "--json"], capsys))["points"]
+    found = json.loads(shown_by([*arguments, "--json"], capsys))
+    points = found["points"]
+    assert found["verdict"]["sentence"] in " ".join(" ".join(lines).split())
+    assert "Tolerances are in values, discounted as in training; returns are undiscounted." in lines
     assert points[0]["tolerance"] == 0.0
     assert [point["tolerance"] for point in points] == sorted({point["tolerance"] for point in points})
     assert points[-1]["decisions"] <= points[0]["decisions"]

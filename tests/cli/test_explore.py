@@ -12,6 +12,7 @@ import pytest
 from holdfast.analysis import study_visitation
 from holdfast.analysis.fixed_skip import SkipEstimate
 from holdfast.analysis.intervals import Estimate
+from holdfast.analysis.skip_verdict import skip_verdict
 from holdfast.cli import main
 from holdfast.cli.explore_text import _visits_table, estimates_text
 
@@ -95,7 +96,7 @@ def test_episodes_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ["=", "1"],
         ["=", "32"],
     ]
-    assert "k_max = 32: random actions held for up to 32 steps succeed in" in text
+    assert "k_max = 32: random actions held for up to 32 steps reach success" in text
     assert all(len(line) <= 80 for line in text.splitlines())
     assert (tmp_path / "out" / "explore.png").exists()
 
@@ -220,15 +221,15 @@ def test_a_table_that_is_too_wide_loses_a_column() -> None:
 
 
 def said(*estimates: SkipEstimate) -> str:
-    return " ".join(estimates_text("run", estimates, []).split())
+    return " ".join(estimates_text("run", estimates, skip_verdict(estimates), 0.99, 200, []).split())
 
 
 def test_what_the_residual_may_hide_decides_whether_an_index_ranks() -> None:
     values = {1: -6.4, 2: -7.6, 4: -8.9, 8: -10.6, 12: -12.9}
     rows = [SkipEstimate(k, 900, value, -6.4 - value, 1.0, value - 35.0 + 2 * k) for k, value in values.items()]
     text = said(*rows)
-    assert "k samples value loss residual B_k" in text
-    assert "12 900 -12.9 6.5 1 -23.9" in text
+    assert "k samples value loss return residual B_k" in text
+    assert "12 900 -12.9 6.5 – 1 -23.9" in text
     assert "how much less that is than with k = 1." in text
     assert (
         "B_k ranks the policies that could be fitted from this replay (PFQI), not the skips. It decides nothing "
@@ -288,13 +289,18 @@ def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["explore", "--run", str(run)]) == 0
     text = capsys.readouterr().out
     assert text.startswith("pole: every action held for the same k steps, estimated from its replay")
-    assert text.splitlines()[2].split() == ["k", "samples", "value", "loss", "residual", "B_k"]
+    assert text.splitlines()[2].split() == ["k", "samples", "value", "loss", "return", "residual", "B_k"]
     assert "B_k ranks the policies that could be fitted from this replay" in text
     assert all(len(line) <= 80 for line in text.splitlines())
     found = numbers(["--run", str(run), "--k-max", "1,2"], capsys)
     assert [skip["k"] for skip in found["fixed_skips"]] == [1, 2]
     one, two = found["fixed_skips"]
     assert (one["loss"], two["loss"]) == (0.0, one["value"] - two["value"])
+    # A pole that stands for n steps returns n, whatever the discount is.
+    assert 8.0 < one["undiscounted"] <= found["horizon"] + 1e-6
+    assert found["gamma"] == 0.99
+    assert found["verdict"]["sentence"] in " ".join(text.split())
+    assert "Values are discounted by 0.99 per step; returns are undiscounted" in text
     assert all(skip["tuples"] > 100 and skip["residual"] >= 0.0 for skip in found["fixed_skips"])
 
 

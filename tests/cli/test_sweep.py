@@ -76,7 +76,7 @@ def test_a_training_without_an_episode_is_said_to_be_too_short(capsys: pytest.Ca
     [
         ("--grid kmax=1,2", "--grid names 'kmax', which perq does not have; did you mean k_max?"),
         ("--grid k_max=1,1", "--grid must give each value of 'k_max' once"),
-        ("--grid k_max", "--grid must be NAME=V1,V2,..., not 'k_max'"),
+        ("--grid k_max", "--grid must be NAME=V1,V2,... or env.NAME=V1,V2,..., not 'k_max'"),
         ("--grid k_max=1 --grid k_max=2", "--grid must name 'k_max' once"),
         ("--grid k_max=1 --set k_max=2", "--grid and --set must not both name 'k_max'"),
         ("--grid k_max=2,x", "--grid: k_max must be a whole number, not 'x'"),
@@ -100,3 +100,59 @@ def test_clear_sentences(options: str, sentence: str, capsys: pytest.CaptureFixt
     assert sentence in err
     assert err.count("\n") == 1
     assert list(Path().iterdir()) == []
+
+
+HELD = """
+from holdfast import HoldAction
+from holdfast.envs import make_env
+
+
+def make(k=1):
+    env = make_env("CartPole-v1")
+    return env if k == 1 else HoldAction(env, k)
+"""
+
+
+def test_arguments_of_the_environment_and_what_follows_from_a_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("held.py").write_text(HELD)
+    asked = "sweep --env held:make --grid env.k=1,4 --k-max 1 --steps 400 --seeds 1 --eval-every 200 -o out"
+    assert main([*asked.split(), "--csv", "all.csv"]) == 0
+    table = capsys.readouterr().out
+    assert [line.split()[0] for line in table.splitlines() if line.startswith("env.k=")] == ["env.k=1", "env.k=4"]
+    one, four = sorted((status.config for status in find_runs("out")), key=lambda config: config.env_kwargs["k"])
+    assert (one.steps, one.eval_every, one.arguments["gamma"]) == (400, 200, 0.99)
+    # The same time in the environment, and the discount of four steps.
+    assert (four.steps, four.eval_every, four.arguments["gamma"]) == (100, 50, pytest.approx(0.99**4))
+    assert (four.k_max, four.env_kwargs) == (1, {"k": 4})
+    with Path("all.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["env_k"] == "4"]
+    # Steps of the environment: in each of these the pole stood, and each decision took four.
+    assert all(float(row["length"]) >= float(row["return"]) for row in rows)
+    assert float(rows[-1]["step"]) > 100
+
+
+def test_a_discount_that_was_given_stays(tmp_path: Path) -> None:
+    Path("held.py").write_text(HELD)
+    asked = "sweep --env held:make --grid env.k=2 --k-max 1 --steps 100 --seeds 1 --set gamma=.5 -o out"
+    assert main(asked.split()) == 0
+    (found,) = find_runs("out")
+    assert (found.config.arguments["gamma"], found.config.steps) == (0.5, 50)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("--grid env.j=1,2", "environment 'held:make' has no argument 'j'"),
+        ("--grid env.k=1 --env-kwargs k=2", "--grid and --env-kwargs must not both name 'k'"),
+        ("--grid k=1,2", "--grid names 'k', which perdqn does not have"),
+        ("--grid env.=1", "--grid must be NAME=V1,V2,... or env.NAME=V1,V2,..."),
+        ("", "--grid or --k-max must be given"),
+        ("--k-max 1,2 --grid k_max=4", "--grid must name 'k_max' once"),
+    ],
+)
+def test_bad_grids_of_an_environment(given: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("held.py").write_text(HELD)
+    assert main(["sweep", "--env", "held:make", "--steps", "100", *given.split()]) == 2
+    assert sentence in capsys.readouterr().err

@@ -113,7 +113,7 @@ def test_a_single_number_is_no_observation():
 
 
 def test_a_policy_of_another_family():
-    with pytest.raises(ValueError, match=r"^policy must be 'MlpPolicy', 'CnnPolicy', 'MultiInputPolicy'"):
+    with pytest.raises(ValueError, match=r"^policy must be one of PerDQN, not Stable-Baselines3's DQNPolicy: "):
         PerDQN(DQNMlpPolicy, Pier(), device="cpu")
 
 

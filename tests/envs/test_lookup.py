@@ -240,3 +240,25 @@ def test_environments_must_have_spaces(space: Any) -> None:
         assert said == f"environment 'Odd-v0' must have a Gymnasium space as its observation_space, not {space!r}"
     finally:
         del gymnasium.registry["Odd-v0"]
+
+
+def test_an_id_that_an_installed_package_registers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files are read, and nothing of it is imported."""
+    package, about = tmp_path / "far_envs", tmp_path / "far_envs-1.0.dist-info"
+    package.mkdir()
+    about.mkdir()
+    (package / "__init__.py").write_text('raise RuntimeError("imported")\nregister(id="far-away-v0")\n')
+    (about / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: far-envs\nVersion: 1.0\nRequires-Dist: gymnasium>=1\n"
+    )
+    (about / "RECORD").write_text("far_envs/__init__.py,,\nfar_envs-1.0.dist-info/METADATA,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match=r"until far_envs is imported: give it as far_envs:far-away-v0$"):
+        make_env("far-away-v0")
+    with pytest.raises(ValueError, match="is unknown: it must be a Gymnasium id"):
+        make_env("farther-away-v0")
+
+
+def test_the_name_of_a_map_is_no_map() -> None:
+    with pytest.raises(ValueError, match=r"not its name: holdfast\.envs\.make_env\('cliff'\) makes"):
+        GridWorld("cliff")

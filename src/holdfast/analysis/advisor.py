@@ -3,17 +3,23 @@
 Advice is about exploration: before anything is learnt, which holds lead further than single steps do? It rests on
 the first of these that tells the settings apart, the smallest K being what the others are compared with:
 
-1. **success**: more episodes meet something better than going on as usual (``holdfast.analysis.outcomes``);
-2. **return**: the mean return of random options is higher;
-3. **coverage**: more places are visited, among the K whose returns are not clearly worse, neither on average nor
-   in the better episodes (upper tenth): a place that is reached by falling is no gain.
+1. **success**: in equal time more episodes meet something better than going on (``holdfast.analysis.outcomes``).
+   An end whose reward is like that of going on counts only where no end is marked as a failure by a worse one;
+2. **return**: the mean return of random options is higher, where episodes are of comparable length and hardly any
+   of them fail. A return says when an episode ended before it says how well it went;
+3. **coverage**: more places are visited, among the K that do no harm: a place that is reached by falling is no
+   gain.
 
-Of success and return "more" means that the 95 % intervals are apart, and so does "worse". Places have no interval:
-there are more of them if the smallest K visits less than 95 % of what is visited most, which is a hint and no
-finding. They do not tell where there are too few episodes to see harm, where episodes did not end and were cut
-off, and where nearly every observation is new. Of the K that are as good as the best, and better than the
-smallest, the smallest is advised: what is held for longer is learnt from less. Where none of them tells, K_max
-stays the smallest. On a model that is known exactly, Kemeny's constant takes the place of all this.
+A K does **harm** if in equal time clearly more of its episodes fail, or if its rewards are clearly lower: the
+returns (mean and upper tenth) where lengths are comparable; else the reward per step, which is what equal time
+gives; and no rewards at all where each step gives the same, for then they only repeat how long episodes were.
+
+"More", "higher" and "lower" mean that the 95 % intervals are apart. Places have no interval: there are more of
+them if the smallest K visits less than 95 % of what is visited most, which is a hint and no finding. They do not
+tell where there are too few episodes to see harm, where episodes did not end and were cut off, and where nearly
+every observation is new. Of the K that are as good as the best, and better than the smallest, the smallest is
+advised: what is held for longer is learnt from less. Where none of them tells, K_max stays the smallest: no advice
+is better than wrong advice. On a model that is known exactly, Kemeny's constant takes the place of all this.
 """
 
 from __future__ import annotations
@@ -22,7 +28,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from holdfast.analysis.intervals import Estimate, in_percent
+from holdfast.analysis.advice_sentences import (
+    because_of_nothing,
+    because_of_places,
+    because_of_return,
+    because_of_success,
+)
+from holdfast.analysis.harm import HARDLY_ANY, are_of_comparable_length, harm_of, successes_tell
+from holdfast.analysis.intervals import Estimate
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.core.errors import InputError
 from holdfast.mdp.exploration import ExplorationCurve
@@ -62,19 +75,14 @@ def advise_from_visits(study: VisitationStudy) -> Advice:
     first = results[0]
     if len(results) == 1:
         return _alone(first.k_max)
-    if first.success is not None:
-        chosen = _clearly_best(results, lambda result: result.success or _nothing())
+    if successes_tell(results):
+        chosen = _clearly_best(results, lambda result: result.successes_per_step or _nothing())
         if chosen is not None:
-            return _because_of_success(first, chosen)
-    chosen = _clearly_best(results, lambda result: result.mean_return)
+            return Advice(chosen.k_max, "success", because_of_success(first, chosen))
+    sound = [result for result in results if result is first or _returns_tell(first, result)]
+    chosen = _clearly_best(sound, lambda result: result.mean_return)
     if chosen is not None:
-        return Advice(
-            chosen.k_max,
-            "return",
-            f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps return "
-            f"{_shown(chosen.mean_return)} on average, held for {_steps(first.k_max)} "
-            f"{_shown(first.mean_return)}.",
-        )
+        return Advice(chosen.k_max, "return", because_of_return(first, chosen))
     return _by_coverage(study, first, results)
 
 
@@ -124,55 +132,25 @@ def _clearly_best(results: Sequence[Visitation], measure: Callable[[Visitation],
     return next((result for result in better if measure(result).high >= best.low), None)
 
 
-def _because_of_success(first: Visitation, chosen: Visitation) -> Advice:
-    assert first.success is not None
-    assert chosen.success is not None
-    assert chosen.steps_to_success is not None
-    return Advice(
-        chosen.k_max,
-        "success",
-        f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps succeed in "
-        f"{in_percent(chosen.success)} of the episodes, once in {chosen.steps_to_success.value:,.0f} steps, "
-        f"held for {_steps(first.k_max)} in {in_percent(first.success)}.",
-    )
-
-
 def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Visitation]) -> Advice:
-    harm = (
-        f", and held for up to {results[-1].k_max} steps they return {_shown(results[-1].mean_return)} "
-        f"instead of {_shown(first.mean_return)}"
-        if results[-1].mean_return.high < first.mean_return.low
-        else ""
-    )
+    harms = [harm_of(study.going_on, first, result) for result in results]
+    worst = harms[-1] or next((harm for harm in reversed(harms) if harm is not None), None)
     silence = _why_places_do_not_tell(study, results)
     if silence is not None:
-        return Advice(
-            first.k_max,
-            "none",
-            f"k_max = {first.k_max}: random actions that are held longer do not clearly find more reward{harm}; "
-            f"places do not tell, for {silence}.",
-        )
-    harmless = [
-        result
-        for result in results
-        if _is_no_worse(result.mean_return, first.mean_return)
-        and _is_no_worse(result.upper_return, first.upper_return)
-    ]
+        return Advice(first.k_max, "none", because_of_nothing(first, f"places do not tell, for {silence}", worst))
+    harmless = [result for result, harm in zip(results, harms, strict=True) if harm is None]
     most = max(result.coverage for result in harmless)
     chosen = next(result for result in harmless if result.coverage >= AS_GOOD * most)
     if chosen is first:
-        return Advice(
-            first.k_max,
-            "none",
-            f"k_max = {first.k_max}: random actions that are held longer neither find more reward nor more places "
-            f"without harm{harm}; exploration does not call for holding here.",
-        )
-    return Advice(
-        chosen.k_max,
-        "coverage",
-        f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps visit {chosen.visited} "
-        f"places, held for {_steps(first.k_max)} {first.visited}, and their returns are not clearly worse: "
-        "a hint to try, not a finding.",
+        reason = "nor do they visit more places without harm" if worst else "nor do they visit more places"
+        return Advice(first.k_max, "none", because_of_nothing(first, reason, worst))
+    return Advice(chosen.k_max, "coverage", because_of_places(study.going_on, first, chosen))
+
+
+def _returns_tell(first: Visitation, result: Visitation) -> bool:
+    """Whether two mean returns say which setting did better, and not only when episodes failed."""
+    return are_of_comparable_length(first, result) and all(
+        found.ends["worse"].value <= HARDLY_ANY for found in (first, result)
     )
 
 
@@ -188,18 +166,5 @@ def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation
     return None
 
 
-def _is_no_worse(other: Estimate, first: Estimate) -> bool:
-    """Whether an interval is not clearly below another."""
-    return not other.high < first.low
-
-
 def _nothing() -> Estimate:
     return Estimate(0.0, 0.0, 0.0)
-
-
-def _steps(k: int) -> str:
-    return "one step" if k == 1 else f"up to {k} steps"
-
-
-def _shown(found: Estimate) -> str:
-    return f"{found.value:.4g} ({found.low:.4g} to {found.high:.4g})"

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from holdfast.analysis.advisor import Advice, advise_from_chain, advise_from_visits
 from holdfast.analysis.fixed_skip import ExactSkip, exact_skips
 from holdfast.analysis.results import VisitationStudy
+from holdfast.analysis.skip_verdict import skip_verdict
 from holdfast.analysis.visitation import StudyProgress, study_visitation
 from holdfast.core.checks import check_choice, check_integer, check_real
 from holdfast.core.errors import InputError
@@ -75,7 +76,11 @@ class Exploration:
             "visits": None if self.visits is None else self.visits.document(),
             "fixed_skips": None
             if self.skips is None
-            else {"gamma": self.gamma, "results": [asdict(skip) for skip in self.skips]},
+            else {
+                "gamma": self.gamma,
+                "results": [asdict(skip) for skip in self.skips],
+                "verdict": asdict(skip_verdict(self.skips)),
+            },
             "notes": list(self.notes),
         }
 

@@ -11,6 +11,7 @@ random numbers and no training are needed; the price is that averages blur, the 
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from scipy.spatial import KDTree
 
 from holdfast.mdp import fixed_point
 
-__all__ = ["Averager", "FittedQ", "Means", "Samples", "are_states", "fitted_q_iteration"]
+__all__ = ["Averager", "FittedQ", "Means", "Samples", "are_states", "fitted_q_iteration", "return_of_greedy"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -182,6 +183,33 @@ def fitted_q_iteration(
     start = np.zeros(len(samples.rewards))
     found = fixed_point(sweep, start, modulus=gamma, tolerance=tolerance, max_iterations=max_iterations)
     return FittedQ(averager, found.value)
+
+
+def return_of_greedy(fitted: FittedQ, averager: Averager, sums: Floats, starts: Floats, decisions: int) -> float:
+    """The undiscounted return of the policy that is greedy for fitted values, mean over first observations.
+
+    Args:
+        fitted: The values.
+        averager: Of the same samples.
+        sums: (N,) undiscounted reward of each sample.
+        starts: (M, D) first observations.
+        decisions: After how many the episode is over.
+    """
+    samples = averager.samples
+    means = averager.means(samples.next_observations)
+    places, chosen = np.arange(len(sums)), _greedy(means.of(fitted.targets))
+    ahead = np.zeros(len(sums))
+    for _ in range(max(decisions - 1, 0)):
+        following = means.of(sums + ahead)[places, chosen]
+        # Where no action was ever tried, nothing is known of what follows.
+        ahead = np.where(samples.dones | np.isnan(following), 0.0, following)
+    at_start = averager.means(starts)
+    found = at_start.of(sums + ahead)[np.arange(len(starts)), _greedy(at_start.of(fitted.targets))]
+    return float(np.nanmean(found)) if np.isfinite(found).any() else math.nan
+
+
+def _greedy(q: Floats) -> Integers:
+    return np.asarray(np.where(np.isnan(q), -np.inf, q).argmax(axis=1))
 
 
 def _v(q: Floats, targets: Floats) -> Floats:

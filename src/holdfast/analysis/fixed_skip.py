@@ -8,17 +8,25 @@ loss V* − V*_(k) exactly. Where it is not, it is estimated from the holds that
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.analysis.fitted_q import Averager, FittedQ, Samples, are_states, fitted_q_iteration
-from holdfast.analysis.held_tuples import episode_starts, held_tuples
+from holdfast.analysis.fitted_q import (
+    Averager,
+    FittedQ,
+    Samples,
+    are_states,
+    fitted_q_iteration,
+    return_of_greedy,
+)
+from holdfast.analysis.held_tuples import episode_starts, held_tuples, longest_episode
 from holdfast.analysis.run_replay import as_vectors, read_replay
 from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.errors import InputError
@@ -30,11 +38,13 @@ from holdfast.runs.directory import RunFolder
 __all__ = [
     "FEWEST_TUPLES",
     "ExactSkip",
+    "RunSkips",
     "SkipEstimate",
     "bellman_residual",
     "estimate_run_skips",
     "estimate_skips",
     "exact_skips",
+    "explore_run",
     "persistence_index",
 ]
 
@@ -128,6 +138,8 @@ class SkipEstimate:
         residual: L2 norm of the Bellman residual over samples that were not fitted.
         index: B_k, by which Metelli et al. rank the policies that could be fitted; None with γ = 1.
         note: What is missing, and why; or why the numbers mean nothing.
+        undiscounted: Estimate of the undiscounted return of the same policy, over as many steps as the longest
+            episode of the replay has; None where that is not known.
     """
 
     k: int
@@ -137,6 +149,7 @@ class SkipEstimate:
     residual: float | None = None
     index: float | None = None
     note: str | None = None
+    undiscounted: float | None = None
 
 
 def persistence_index(
@@ -172,6 +185,29 @@ def bellman_residual(values: ArrayLike, targets: ArrayLike, weights: ArrayLike) 
     return float(np.sqrt(np.average(np.square(np.subtract(targets, values)), weights=np.asarray(weights))))
 
 
+class RunSkips(NamedTuple):
+    """What the replay of a run says about fixed skips.
+
+    Attributes:
+        estimates: One per skip.
+        gamma: Discount of one step, of all values.
+        horizon: Steps of the longest episode, of the undiscounted returns.
+    """
+
+    estimates: list[SkipEstimate]
+    gamma: float
+    horizon: int
+
+
+def explore_run(
+    run: str | os.PathLike[str], ks: Iterable[int] | None = None, *, starts: Any = None, seed: int = 0
+) -> RunSkips:
+    """``estimate_run_skips``, and what its numbers are about."""
+    replay = read_replay(run)
+    estimates = estimate_skips(replay, _skips_of(run, ks, replay), starts=starts, seed=seed)
+    return RunSkips(estimates, float(replay.gamma), longest_episode(replay))
+
+
 def estimate_run_skips(
     run: str | os.PathLike[str], ks: Iterable[int] | None = None, *, starts: Any = None, seed: int = 0
 ) -> list[SkipEstimate]:
@@ -187,14 +223,16 @@ def estimate_run_skips(
         ValueError: There is no replay to be read, its observations are no vectors, or no action was ever held, in
             one sentence.
     """
-    replay = read_replay(run)
+    return explore_run(run, ks, starts=starts, seed=seed).estimates
+
+
+def _skips_of(run: str | os.PathLike[str], ks: Iterable[int] | None, replay: OptionReplayBuffer) -> list[int]:
+    """The skips to look at in a run."""
     k_max = RunFolder(run).read_config().k_max
     skips = None if ks is None else _checked_skips(ks)
     if k_max == 1 and skips != [1]:
         raise InputError("this run never held an action longer than one step; train with a larger k_max")
-    if skips is None:
-        skips = list(range(1, min(k_max, replay.buffer_size) + 1))
-    return estimate_skips(replay, skips, starts=starts, seed=seed)
+    return list(range(1, min(k_max, replay.buffer_size) + 1)) if skips is None else skips
 
 
 def estimate_skips(
@@ -222,7 +260,10 @@ def estimate_skips(
     if not len(first):
         raise InputError("the replay has no first observation of an episode: give some as starts")
     by_state = isinstance(space, spaces.Discrete) or are_states(vectors(held_tuples(replay, 1).rows))
-    rows = [_estimate(replay, k, vectors, first, by_state, np.random.default_rng((seed, k))) for k in skips]
+    horizon = longest_episode(replay)
+    rows = [
+        _estimate(replay, k, vectors, first, by_state, horizon, np.random.default_rng((seed, k))) for k in skips
+    ]
     return _with_losses(rows)
 
 
@@ -239,7 +280,13 @@ def _with_losses(rows: list[SkipEstimate]) -> list[SkipEstimate]:
 
 
 def _estimate(
-    replay: OptionReplayBuffer, k: int, vectors: Any, starts: Floats, by_state: bool, rng: np.random.Generator
+    replay: OptionReplayBuffer,
+    k: int,
+    vectors: Any,
+    starts: Floats,
+    by_state: bool,
+    horizon: int,
+    rng: np.random.Generator,
 ) -> SkipEstimate:
     found = held_tuples(replay, k)
     count = len(found.rows)
@@ -260,19 +307,23 @@ def _estimate(
     held_out = (rng.permutation(len(options)) < HELD_OUT * len(options))[number.ravel()]
     gamma_k = float(discounts(replay.gamma, k)[k])
     n_actions = int(replay.action_space.n)  # type: ignore[attr-defined]
-    averager = Averager(samples.take(np.flatnonzero(~held_out)), n_actions, by_state)
+    fitted_to = np.flatnonzero(~held_out)
+    averager = Averager(samples.take(fitted_to), n_actions, by_state)
     try:
         fitted = fitted_q_iteration(averager, gamma_k)
     except NoConvergenceError:
         return SkipEstimate(k, count, note="without discount, the values that were estimated are infinite")
     value = float(fitted.v(starts).mean())
+    total = return_of_greedy(fitted, averager, found.sums[fitted_to], starts, -(-horizon // k))
+    undiscounted = total if math.isfinite(total) else None
     new = samples.take(np.flatnonzero(held_out))
     targets = new.rewards + np.where(new.dones, 0.0, gamma_k * fitted.v(new.next_observations))
     regressed = FittedQ(Averager(new, n_actions, by_state), targets)
     own, again = _at(fitted, new), _at(regressed, new)
     known = ~np.isnan(own)
     if not known.any():
-        return SkipEstimate(k, count, value, note="too few samples to judge the estimate by")
+        note = "too few samples to judge the estimate by"
+        return SkipEstimate(k, count, value, undiscounted=undiscounted, note=note)
     own, again, targets, weights = own[known], again[known], targets[known], new.weights[known]
     residual = bellman_residual(own, targets, weights)
     reason: str | None = None
@@ -280,10 +331,15 @@ def _estimate(
         reason = _ALL_ALIKE
     if gamma_k >= 1.0:
         return SkipEstimate(
-            k, count, value, residual=residual, note=reason or "B_k needs a discount factor below 1"
+            k,
+            count,
+            value,
+            undiscounted=undiscounted,
+            residual=residual,
+            note=reason or "B_k needs a discount factor below 1",
         )
     index = persistence_index(value, again - own, weights, replay.gamma, k)
-    return SkipEstimate(k, count, value, residual=residual, index=index, note=reason)
+    return SkipEstimate(k, count, value, undiscounted=undiscounted, residual=residual, index=index, note=reason)
 
 
 def _at(fitted: FittedQ, samples: Samples) -> Floats:

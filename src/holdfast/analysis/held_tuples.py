@@ -26,7 +26,7 @@ from holdfast.core.decomposition import window_length
 from holdfast.core.history import k_step_return
 from holdfast.deep.replay import OptionReplayBuffer
 
-__all__ = ["HeldTuples", "episode_starts", "held_tuples", "hold_survival"]
+__all__ = ["HeldTuples", "episode_starts", "held_tuples", "hold_survival", "longest_episode"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,6 +40,7 @@ class HeldTuples(NamedTuple):
         rows: (N,) where s is.
         actions: (N,) held actions, as numbers from 0.
         rewards: (N,) r^k.
+        sums: (N,) the same rewards, undiscounted.
         next_rows: (N,) where s' is.
         dones: (N,) whether s' is terminal.
         weights: (N,) how much each sample counts, in (0, 1].
@@ -49,6 +50,7 @@ class HeldTuples(NamedTuple):
     rows: Integers
     actions: Integers
     rewards: Floats
+    sums: Floats
     next_rows: Integers
     dones: Bools
     weights: Floats
@@ -71,7 +73,8 @@ def held_tuples(replay: OptionReplayBuffer, k: int) -> HeldTuples:
     left, numbers = replay.left.ravel()[rows].astype(np.int64), _option_numbers(replay, rows)
     if not np.any(left >= k):
         # Ends within k steps would count nothing, as no option was meant to last that long.
-        return HeldTuples(rows[:0], rows[:0], np.zeros(0), rows[:0], np.zeros(0, np.bool_), np.zeros(0), rows[:0])
+        none, no_row = np.zeros(0), rows[:0]
+        return HeldTuples(no_row, no_row, none, none, no_row, np.zeros(0, np.bool_), none, no_row)
     lengths = window_length(k, left)
     n_rows, n_envs = replay.left.size, replay.n_envs
     last = (rows + (lengths - 1) * n_envs) % n_rows
@@ -87,6 +90,7 @@ def held_tuples(replay: OptionReplayBuffer, k: int) -> HeldTuples:
         rows=rows,
         actions=replay.actions.ravel()[rows],
         rewards=k_step_return(paid.T, 0, k, replay.gamma),
+        sums=paid.sum(axis=1),
         next_rows=replay.next_row.ravel()[last],
         dones=terminal[kept],
         weights=weights[kept],
@@ -125,6 +129,17 @@ def episode_starts(replay: OptionReplayBuffer) -> Integers:
     if replay.n_added <= replay.buffer_size:
         begins[: replay.n_envs] = True
     return rows[begins]
+
+
+def longest_episode(replay: OptionReplayBuffer) -> int:
+    """Steps of the longest episode that is in the ring from its beginning to its end; of all of it without one."""
+    rows = _rows_in_order(replay).reshape(-1, replay.n_envs)
+    longest = 0
+    for column in rows.T:
+        ends = np.flatnonzero(replay.dones.ravel()[column] > 0)
+        whole = np.diff(ends, prepend=-1)[0 if replay.n_added <= replay.buffer_size else 1 :]
+        longest = max(longest, int(whole.max(initial=0)))
+    return longest or len(rows)
 
 
 def _rows_in_order(replay: OptionReplayBuffer) -> Integers:

@@ -15,21 +15,127 @@ where it says nothing:
 | grids | 0 | at a goal, +1; a hole, −1, is no success |
 | the synchronous grid | −1 | at the goal, +100; holes and borders end the episode but are worse than usual |
 | CartPole | +1 | never: nothing is better than going on, so success is not defined |
-| LunarLander, Pendulum | none | not defined, rewards are dense |
+| LunarLander | none | at an end with a reward above nearly all others |
+| Pendulum | none | not defined: rewards are dense, and no end stands out |
+
+How an episode **ended** says more than how much it collected until then. Where steps cost something, an episode
+that fails early has collected less cost, and is no better for it. So the reward of the last step is compared with
+what going on gives, the rewards of all steps of the reference that did not end an episode:
+
+- **better**: above the 95 % quantile of these;
+- **worse**: below their 5 % quantile;
+- **alike**: in between, and the reward does not tell whether the end is to be sought or avoided;
+- **limit**: the episode did not end by itself.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
-from holdfast.analysis.intervals import Estimate
+from holdfast.analysis.intervals import LEVEL, Estimate, wilson_estimate
 
-__all__ = ["steps_to_success", "successes", "usual_reward"]
+__all__ = [
+    "ENDS",
+    "GoingOn",
+    "ends_of",
+    "event_rate",
+    "going_on",
+    "ratio_estimate",
+    "steps_to_success",
+    "successes",
+    "usual_reward",
+]
 
 Floats = NDArray[np.float64]
+
+ENDS = ("limit", "better", "alike", "worse")
+"""How an episode may end; ``ends_of`` gives places in this tuple."""
+
+TAIL = 0.05
+"""Share of the rewards of going on that are left out at either side."""
+
+
+class GoingOn(NamedTuple):
+    """The rewards of steps that did not end an episode.
+
+    Attributes:
+        low: Their 5 % quantile.
+        high: Their 95 % quantile.
+        mean: Their mean.
+        is_constant: Whether they are all the same.
+    """
+
+    low: float
+    high: float
+    mean: float
+    is_constant: bool
+
+
+def going_on(rewards: Floats) -> GoingOn:
+    """What going on gives.
+
+    Args:
+        rewards: (n,) rewards of steps that did not end an episode; NaN for everything without any.
+    """
+    if len(rewards) == 0:
+        return GoingOn(math.nan, math.nan, math.nan, False)
+    low, high = np.quantile(rewards, (TAIL, 1.0 - TAIL), method="inverted_cdf")
+    return GoingOn(float(low), float(high), float(np.mean(rewards)), bool(np.ptp(rewards) == 0.0))
+
+
+def ends_of(usual: GoingOn, last_rewards: Floats, terminated: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(n,) how each episode ended, as places in ``ENDS``.
+
+    Args:
+        usual: What going on gives.
+        last_rewards: (n,) reward of each episode's last step.
+        terminated: (n,) whether it ended by itself.
+    """
+    found = np.full(len(last_rewards), ENDS.index("alike"))
+    found[last_rewards > usual.high] = ENDS.index("better")
+    found[last_rewards < usual.low] = ENDS.index("worse")
+    found[~np.asarray(terminated)] = ENDS.index("limit")
+    return found
+
+
+def ratio_estimate(amounts: Floats, lengths: NDArray[np.int64]) -> Estimate:
+    """An amount per step, Σ amounts / Σ lengths, with Student's interval over episodes (the delta method).
+
+    Args:
+        amounts: (n,) of each episode.
+        lengths: (n,) steps of each episode.
+    """
+    n, steps = len(lengths), float(np.sum(lengths))
+    if n == 0:
+        return Estimate(math.nan, math.nan, math.nan)
+    ratio = float(np.sum(amounts)) / steps
+    if n == 1:
+        return Estimate(ratio, math.nan, math.nan)
+    residuals = np.asarray(amounts) - ratio * np.asarray(lengths)
+    error = math.sqrt(n / (n - 1) * float(np.square(residuals).sum())) / steps
+    half = float(student.ppf(0.5 + LEVEL / 2.0, n - 1)) * error
+    return Estimate(ratio, ratio - half, ratio + half)
+
+
+def event_rate(happened: NDArray[np.bool_], lengths: NDArray[np.int64]) -> Estimate:
+    """Episodes of a kind per step of all episodes, with an interval that also says something where there are none.
+
+    Args:
+        happened: (n,) whether an episode is of that kind.
+        lengths: (n,) steps of each episode.
+    """
+    happened = np.asarray(happened)
+    found = ratio_estimate(happened.astype(np.float64), lengths)
+    count = int(happened.sum())
+    if 0 < count < len(happened) or len(happened) < 2:
+        return Estimate(found.value, max(found.low, 0.0), found.high)
+    share, length = wilson_estimate(count, len(happened)), float(np.mean(lengths))
+    return Estimate(found.value, min(share.low / length, found.low), max(share.high / length, found.high))
 
 
 def usual_reward(rewards: Floats) -> float | None:

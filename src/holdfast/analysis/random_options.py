@@ -131,6 +131,11 @@ class RollOut:
         return self.rewards[np.cumsum(self.lengths) - 1]
 
     @property
+    def rewards_of_going_on(self) -> Floats:
+        """Rewards of the steps that did not end an episode by itself."""
+        return np.delete(self.rewards, (np.cumsum(self.lengths) - 1)[self.terminated])
+
+    @property
     def _begins(self) -> Integers:
         return np.cumsum(self.lengths) - self.lengths
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.analysis.cells import Cells
 from holdfast.analysis.intervals import Estimate
+from holdfast.analysis.outcomes import GoingOn
 from holdfast.analysis.random_options import Budget, Setting
 from holdfast.envs import GridMap
 
@@ -37,6 +39,13 @@ class Visitation:
         lengths: (n,) steps of each.
         mean_return: Mean of the returns.
         upper_return: 90 % quantile of the returns: what the better episodes get.
+        mean_length: Mean of the lengths.
+        reward_per_step: All rewards divided by all steps: what equal time gives.
+        ends: Share of the episodes that ended in each of the ways of ``holdfast.analysis.outcomes.ENDS``: by a
+            ``"limit"``, or by themselves with a last reward that was ``"better"``, ``"alike"`` or ``"worse"`` than
+            those of going on.
+        successes_per_step: Episodes that succeeded per step of all episodes; None where success is not defined.
+        failures_per_step: Episodes per step that ended worse than by going on, or by giving up rewards.
         beats_typical: Share of the episodes whose return is above the median return of the reference, the smallest
             K of the study. The median counts as known: the interval is that of the share alone.
         terminated: Share of the episodes that ended by themselves and not by a limit.
@@ -60,6 +69,11 @@ class Visitation:
     lengths: Integers
     mean_return: Estimate
     upper_return: Estimate
+    mean_length: Estimate
+    reward_per_step: Estimate
+    ends: Mapping[str, Estimate]
+    successes_per_step: Estimate | None
+    failures_per_step: Estimate
     beats_typical: Estimate
     terminated: Estimate
     success: Estimate | None
@@ -80,6 +94,7 @@ class VisitationStudy:
         loop: ``"compiled"`` or ``"python"``: how it was played.
         reference: The setting with the smallest K, which others are compared with.
         usual_reward: Reward of more than half of its steps; None if no reward is that common.
+        going_on: Rewards of its steps that did not end an episode.
         results: One per setting, mode by mode, in the order of the K that were given.
         cells: What counts as a place.
         grid: The map, where the states are the cells of one.
@@ -93,6 +108,7 @@ class VisitationStudy:
     loop: str
     reference: Setting
     usual_reward: float | None
+    going_on: GoingOn
     results: tuple[Visitation, ...]
     cells: Cells
     grid: GridMap | None
@@ -120,18 +136,33 @@ class VisitationStudy:
     def document(self) -> dict[str, Any]:
         """Everything but the arrays, of plain types that JSON can hold; None is what is no finite number."""
         names = ("k_max", "mode", "episodes", "steps", "decisions", "cut_off", "visited", "coverage")
-        estimates = ("mean_return", "upper_return", "beats_typical", "terminated", "success", "steps_to_success")
+        estimates = (
+            "mean_return",
+            "upper_return",
+            "mean_length",
+            "reward_per_step",
+            "successes_per_step",
+            "failures_per_step",
+            "beats_typical",
+            "terminated",
+            "success",
+            "steps_to_success",
+        )
         return {
             "environment": self.env_name,
             "seed": self.seed,
             "budget": self.budget._asdict(),
             "reference": self.reference._asdict(),
             "usual_reward": self.usual_reward,
+            "going_on": {
+                name: value if np.isfinite(value) else None for name, value in self.going_on._asdict().items()
+            },
             "cells": {"kind": self.cells.kind, "names": list(self.cells.names)},
             "notes": list(self.notes),
             "results": [
                 {name: getattr(result, name) for name in names}
                 | {name: _plain(getattr(result, name)) for name in estimates}
+                | {"ends": {name: _plain(share) for name, share in result.ends.items()}}
                 for result in self.results
             ],
         }

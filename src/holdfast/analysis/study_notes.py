@@ -33,11 +33,10 @@ def study_notes(
     elif cells.kind == "states" and grid is None:
         notes.append("There is no heat map, for the states are not the cells of one map.")
     if usual is None:
-        notes.append("Success is not defined, for no reward is the usual one; compare the returns.")
+        if results[0].success is None:
+            notes.append("Success cannot be detected: no reward is the usual one, and no end gives more.")
     elif results[0].success is None:
-        notes.append(
-            f"Success is not defined, for nothing is better than the usual reward, {usual:g}; compare the returns."
-        )
+        notes.append(f"Success cannot be detected: nothing is better than the usual reward, {usual:g}.")
     # A quantile whose upper end is not known may be anything.
     few = [result.episodes for result in results if np.isnan(result.upper_return.high)]
     cut_off, episodes = (sum(getattr(result, name) for result in results) for name in ("cut_off", "episodes"))

@@ -19,7 +19,17 @@ from holdfast.analysis.cells import Cells, Visits, coverage, visits_in
 from holdfast.analysis.compiled_rollers import find_compiled
 from holdfast.analysis.explorable import Explorable, axes_in, environments, goal_along, name_of, shared_map
 from holdfast.analysis.intervals import mean_estimate, quantile_estimate, wilson_estimate
-from holdfast.analysis.outcomes import steps_to_success, successes, usual_reward
+from holdfast.analysis.outcomes import (
+    ENDS,
+    GoingOn,
+    ends_of,
+    event_rate,
+    going_on,
+    ratio_estimate,
+    steps_to_success,
+    successes,
+    usual_reward,
+)
 from holdfast.analysis.random_options import Budget, PythonRoller, Roller, RollOut, Setting
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.analysis.study_notes import study_notes
@@ -118,7 +128,7 @@ def study_visitation(
         records = _play_all(watched, settings, visits)
         cells = visits.cells(watched.observations if visits.asks_again else None)
         reference = _reference(settings)
-        usual, results = _summary(records, reference, cells)
+        usual, onward, results = _summary(records, reference, cells)
         grid = shared_map(envs) if cells.kind == "states" else None
         return VisitationStudy(
             env_name=name_of(env, envs[0]),
@@ -127,6 +137,7 @@ def study_visitation(
             loop="python" if roller is None else "compiled",
             reference=reference,
             usual_reward=usual,
+            going_on=onward,
             results=results,
             cells=cells,
             grid=grid,
@@ -141,6 +152,7 @@ class _Record:
 
     setting: Setting
     parts: list[tuple[Floats, Floats, Floats, NDArray[np.bool_], Integers, Integers, NDArray[np.bool_]]]
+    going_on: list[Floats]
     rewards: list[Floats]
 
     def add(self, played: RollOut, with_rewards: bool) -> None:
@@ -157,6 +169,7 @@ class _Record:
         )
         if with_rewards:
             self.rewards.append(played.rewards)
+            self.going_on.append(played.rewards_of_going_on)
 
     def joined(self) -> tuple[NDArray[Any], ...]:
         return tuple(np.concatenate(column) for column in zip(*self.parts, strict=True))
@@ -198,7 +211,7 @@ class _Watched:
 def _play_all(watched: _Watched, settings: Sequence[Setting], visits: Visits) -> list[_Record]:
     reference, records = _reference(settings), []
     for number, setting in enumerate(settings):
-        record = _Record(setting, [], [])
+        record = _Record(setting, [], [], [])
         for played in watched.roll(setting):
             record.add(played, with_rewards=setting == reference)
             visits.add(number, played.observations)
@@ -208,10 +221,11 @@ def _play_all(watched: _Watched, settings: Sequence[Setting], visits: Visits) ->
 
 def _summary(
     records: Sequence[_Record], reference: Setting, cells: Cells
-) -> tuple[float | None, tuple[Visitation, ...]]:
-    """The usual reward, and the results of all settings."""
+) -> tuple[float | None, GoingOn, tuple[Visitation, ...]]:
+    """The usual reward, what going on gives, and the results of all settings."""
     (compared_with,) = [record for record in records if record.setting == reference]
     usual = usual_reward(np.concatenate(compared_with.rewards))
+    onward = going_on(np.concatenate(compared_with.going_on))
     typical = float(np.median(compared_with.joined()[0]))
     columns = [record.joined() for record in records]
     # Where going on is rewarded and nothing was ever better, there is nothing to succeed in.
@@ -221,12 +235,18 @@ def _summary(
         else None
     )
     visited, share = coverage(cells.counts)
+    all_ends = [ends_of(onward, last, terminated) for _, _, last, terminated, *_ in columns]
+    better, alike, worse = (ENDS.index(name) for name in ("better", "alike", "worse"))
+    # Where rewards differ at every step, an end may still stand out.
+    ends_stand_out = usual is None and any((ends == better).any() for ends in all_ends)
     results = []
     for number, (returns, best, last, terminated, lengths, decisions, cut_off) in enumerate(columns):
-        n = len(returns)
-        success = None
-        if goal is not None:
-            success = wilson_estimate(int(successes(goal, best, last, terminated).sum()), n)
+        n, ends = len(returns), all_ends[number]
+        succeeded = successes(goal, best, last, terminated) if goal is not None else ends == better
+        is_defined = goal is not None or ends_stand_out
+        success = wilson_estimate(int(succeeded.sum()), n) if is_defined else None
+        # An end that gives what going on gives is none to be sought where going on is rewarded.
+        failed = (ends == worse) | ((ends == alike) & (onward.mean > 0.0))
         results.append(
             Visitation(
                 *records[number].setting,
@@ -238,6 +258,11 @@ def _summary(
                 lengths=lengths,
                 mean_return=mean_estimate(returns),
                 upper_return=quantile_estimate(returns, UPPER_QUANTILE),
+                mean_length=mean_estimate(lengths.astype(np.float64)),
+                reward_per_step=ratio_estimate(returns, lengths),
+                ends={name: wilson_estimate(int((ends == place).sum()), n) for place, name in enumerate(ENDS)},
+                successes_per_step=event_rate(succeeded, lengths) if is_defined else None,
+                failures_per_step=event_rate(failed & ~succeeded, lengths),
                 beats_typical=wilson_estimate(int((returns > typical).sum()), n),
                 terminated=wilson_estimate(int(terminated.sum()), n),
                 success=success,
@@ -247,7 +272,7 @@ def _summary(
                 coverage=float(share[number]),
             )
         )
-    return usual, tuple(results)
+    return usual, onward, tuple(results)
 
 
 def _settings(k_values: Sequence[int], modes: Sequence[str]) -> list[Setting]:

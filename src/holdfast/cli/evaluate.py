@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import sys
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -266,6 +268,7 @@ def _as_json(shown: Shown, found: Evaluation, written: list[Path]) -> dict[str, 
 
 def _sweep(shown: Shown, seeds: list[int], arguments: argparse.Namespace) -> int:
     from holdfast.runs.showing import sweep_tolerance, sweep_values
+    from holdfast.runs.tolerance_verdict import tolerance_verdict
 
     def told(done: int, of: int) -> None:
         if sys.stderr.isatty():
@@ -280,8 +283,13 @@ def _sweep(shown: Shown, seeds: list[int], arguments: argparse.Namespace) -> int
         env.close()
     told(len(tolerances), len(tolerances))
     written = [] if arguments.out is None else [_draw_sweep(shown, points, arguments.out)]
+    verdict = tolerance_verdict(points, len(seeds))
     if arguments.json:
-        document = {"points": [vars(point) for point in points], "files": [str(path) for path in written]}
+        document = {
+            "points": [_finite(vars(point)) for point in points],
+            "verdict": vars(verdict),
+            "files": [str(path) for path in written],
+        }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return 0
     lines = [f"{_title(shown)}: {len(seeds)} episodes per tolerance", "", "  tolerance  decisions     return"]
@@ -290,9 +298,20 @@ def _sweep(shown: Shown, seeds: list[int], arguments: argparse.Namespace) -> int
         + ("" if point.low != point.low else f"   [{point.low:.4g}, {point.high:.4g}]")
         for point in points
     ]
+    lines += [
+        "",
+        "Tolerances are in values, discounted as in training; returns are undiscounted.",
+        "",
+        *textwrap.wrap(verdict.sentence, 79, break_on_hyphens=False),
+    ]
     lines += ["", *(f"wrote {path}" for path in written)] if written else []
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
+
+
+def _finite(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers that JSON has; None for those that it has not."""
+    return {name: None if value != value else value for name, value in numbers.items()}
 
 
 def _draw_sweep(shown: Shown, points: list[SweepPoint], out: Path) -> Path:

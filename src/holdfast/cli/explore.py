@@ -135,6 +135,7 @@ def _from_environment(arguments: argparse.Namespace) -> int:
     from holdfast.cli.explore_text import as_text
     from holdfast.cli.waiting import Waiting
     from holdfast.envs import NamedFailures
+    from holdfast.runs.config import unknown_part
 
     k_values = _k_values("1,2,4,8,16,32,64" if arguments.k_values is None else arguments.k_values)
     check_numbers(arguments.steps, arguments.horizon, arguments.gamma, arguments.seed)
@@ -142,7 +143,8 @@ def _from_environment(arguments: argparse.Namespace) -> int:
     with prints_apart(arguments), ExitStack() as stack:
         env = named_environment(arguments)
         stack.callback(NamedFailures(env).close)
-        can_learn = isinstance(env.action_space, Discrete)
+        unknown = unknown_part(env.observation_space)
+        can_learn = isinstance(env.action_space, Discrete) and unknown is None
         with Waiting(sys.stderr, "exploring") as waiting:
             found = explore(
                 env,
@@ -168,11 +170,17 @@ def _from_environment(arguments: argparse.Namespace) -> int:
     else:
         following = _training(arguments, found.advice.k_max) if can_learn else None
         sys.stdout.write(as_text(found, written, following))
+        if unknown is not None:
+            sys.stdout.write(
+                f"\nObservations have {unknown}, which no agent of holdfast takes: to train, wrap the\n"
+                "environment so that it is left out (module:callable).\n"
+            )
     return 0
 
 
 def _from_run(arguments: argparse.Namespace) -> int:
-    from holdfast.analysis.fixed_skip import estimate_run_skips
+    from holdfast.analysis.fixed_skip import explore_run
+    from holdfast.analysis.skip_verdict import skip_verdict
     from holdfast.cli.environments import check_folder
     from holdfast.cli.explore_text import estimates_text
     from holdfast.cli.policies import listed_folder
@@ -186,13 +194,20 @@ def _from_run(arguments: argparse.Namespace) -> int:
     run = listed_folder(arguments.run)
     k_values = None if arguments.k_values is None else _k_values(arguments.k_values)
     with Waiting(sys.stderr, "fitting the values of every skip"):
-        estimates = estimate_run_skips(run, k_values, seed=arguments.seed)
-    document = {"run": str(run), "fixed_skips": [asdict(found) for found in estimates]}
+        found = explore_run(run, k_values, seed=arguments.seed)
+    verdict = skip_verdict(found.estimates)
+    document = {
+        "run": str(run),
+        "gamma": found.gamma,
+        "horizon": found.horizon,
+        "fixed_skips": [asdict(estimate) for estimate in found.estimates],
+        "verdict": asdict(verdict),
+    }
     written = [] if arguments.out is None else [_write_numbers(document, arguments.out)]
     if arguments.json:
         sys.stdout.write(json.dumps({**document, "files": [str(path) for path in written]}, indent=2) + "\n")
     else:
-        sys.stdout.write(estimates_text(run.name, estimates, written))
+        sys.stdout.write(estimates_text(run.name, found.estimates, verdict, found.gamma, found.horizon, written))
     return 0
 
 

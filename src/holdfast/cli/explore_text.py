@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from holdfast.analysis.fixed_skip import ExactSkip, SkipEstimate
     from holdfast.analysis.intervals import Estimate
     from holdfast.analysis.results import VisitationStudy
+    from holdfast.analysis.skip_verdict import SkipVerdict
     from holdfast.mdp.exploration import ExplorationCurve
 
 __all__ = ["as_text", "estimates_text"]
@@ -21,6 +22,8 @@ _COLUMNS = 79
 
 def as_text(found: Exploration, written: Sequence[Path], following: str | None = None) -> str:
     """The table, the advice, fixed skips where they are known, what was written, and the command to follow."""
+    from holdfast.analysis.skip_verdict import skip_verdict
+
     parts = []
     if found.chain is not None:
         parts.append(_chain_table(found.env_name, found.chain, str(found.holes)))
@@ -30,6 +33,7 @@ def as_text(found: Exploration, written: Sequence[Path], following: str | None =
     parts.append(_wrapped(found.advice.sentence))
     if found.skips is not None:
         parts.append(_skips_table(found.skips, found.gamma))
+        parts.append(_wrapped(skip_verdict(found.skips).sentence))
     if written:
         parts.append("\n".join(f"wrote {path}" for path in written))
     if following is not None:
@@ -37,8 +41,15 @@ def as_text(found: Exploration, written: Sequence[Path], following: str | None =
     return "\n\n".join(parts) + "\n"
 
 
-def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequence[Path]) -> str:
-    """What a replay says about fixed skips."""
+def estimates_text(
+    name: str,
+    estimates: Sequence[SkipEstimate],
+    verdict: SkipVerdict,
+    gamma: float,
+    horizon: int,
+    written: Sequence[Path],
+) -> str:
+    """What a replay says about fixed skips, and which of them may be shipped."""
     from holdfast.analysis.fixed_skip import FEWEST_TUPLES
 
     rows = [
@@ -47,6 +58,7 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
             f"{found.tuples:,}",
             _number(found.value),
             _loss(found.value, found.loss),
+            _number(found.undiscounted),
             _number(found.residual),
             _number(found.index),
         )
@@ -54,7 +66,11 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
     ]
     parts = [
         _wrapped(f"{name}: every action held for the same k steps, estimated from its replay"),
-        _table(("k", "samples", "value", "loss", "residual", "B_k"), rows),
+        _table(("k", "samples", "value", "loss", "return", "residual", "B_k"), rows),
+        _wrapped(
+            f"Values are discounted by {gamma:g} per step; returns are undiscounted, over {horizon:,} steps, the "
+            "longest episode of the replay."
+        ),
     ]
     parts += [_wrapped(f"k = {found.k}: {found.note}.") for found in estimates if found.note is not None]
     if any(found.tuples < FEWEST_TUPLES for found in estimates):
@@ -65,6 +81,7 @@ def estimates_text(name: str, estimates: Sequence[SkipEstimate], written: Sequen
             )
         )
     parts += [_wrapped(sentence) for sentence in (_what_a_skip_costs(estimates), _ranking(estimates)) if sentence]
+    parts.append(_wrapped(verdict.sentence))
     if written:
         parts.append("\n".join(f"wrote {path}" for path in written))
     return "\n\n".join(parts) + "\n"
@@ -160,7 +177,37 @@ def _visits_table(name: str, study: VisitationStudy) -> str:
         # The column that is missed least; explore.json has it.
         place = header.index("upper tenth")
         table = _table(*_without(place, tuple(header), rows))
-    return _wrapped(heading) + "\n\n" + table
+    return "\n\n".join([_wrapped(heading), table, _ends_table(study, several)])
+
+
+def _ends_table(study: VisitationStudy, several: bool) -> str:
+    """How episodes ended, how long they were, and what a step of them gave."""
+    from holdfast.analysis.outcomes import ENDS
+
+    met = [name for name in ENDS if any(result.ends[name].value > 0.0 for result in study.results)]
+    if met == ["limit"]:
+        return "All episodes ran until a time limit."
+    titles = {"limit": "time limit", "better": "better", "alike": "alike", "worse": "worse"}
+    rows = [
+        (
+            f"{result.k_max}" if not several else f"{'=' if result.mode == 'fixed' else '≤'} {result.k_max}",
+            f"{result.mean_length.value:.4g}",
+            *(_share(result.ends[name].value) for name in met),
+            _interval(result.reward_per_step),
+        )
+        for result in study.results
+    ]
+    low, high = study.going_on.low, study.going_on.high
+    usual = f"always {low:g}" if study.going_on.is_constant else f"mostly {low:.3g} to {high:.3g}"
+    heading = _wrapped(f"How episodes ended: the last reward beside that of going on ({usual})")
+    header = ("k_max", "length", *(titles[name] for name in met), "reward per step")
+    return heading + "\n\n" + _table(header, rows)
+
+
+def _share(value: float) -> str:
+    """A share in percent; what is above 0 is not shown as 0."""
+    percent = 100.0 * value
+    return f"{percent:.2g} %" if 0.0 < percent < 1.0 else f"{percent:.0f} %"
 
 
 def _without(

@@ -24,6 +24,7 @@ examples:
   holdfast sweep --algo perq --env cliff --grid k_max=2,8 --grid alpha=.1,.5 \\
       --seeds 3 --episodes 300
   holdfast sweep --env cliff --grid algo=perq,msa-q,temporl-q --set k_max=8
+  holdfast sweep --env held_car:make --grid env.k=1,4,8 --k-max 1 --steps 150000
 """
 
 
@@ -45,9 +46,13 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--grid",
         action="append",
-        required=True,
+        default=[],
         metavar="NAME=V1,V2,...",
-        help="values of an argument of the algorithm, or of algo; given several times, every combination is tried",
+        help="values of an argument of the algorithm, of algo, or (env.NAME) of an argument of the environment; "
+        "given several times, every combination is tried",
+    )
+    parser.add_argument(
+        "--k-max", metavar="K,K,...", help="the longest holds to try, as --grid k_max=K,K,...; or one for all"
     )
     parser.add_argument(
         "--seeds",
@@ -93,7 +98,9 @@ def run(arguments: argparse.Namespace) -> int:
     code = arguments.environment if is_code(arguments.environment) else None
     allow_code(code)
     check_csv(arguments.csv)
-    grid = _grid(arguments.grid)
+    grid = _grid([*([f"k_max={arguments.k_max}"] if arguments.k_max is not None else []), *arguments.grid])
+    if not grid:
+        raise InputError("--grid or --k-max must be given: what is to be compared")
     sweep, jobs = grid_jobs(_options(arguments), grid, check_integer("seeds", arguments.seeds))
     folder = arguments.out or _folder(jobs[0].setting, grid)
     check_folder(sweep, jobs, folder, arguments.resume)
@@ -126,8 +133,8 @@ def _grid(given: list[str]) -> dict[str, list[Any]]:
     grid: dict[str, list[Any]] = {}
     for pair in given:
         name, equals, text = pair.partition("=")
-        if not equals or not name.isidentifier() or not text:
-            raise InputError(f"--grid must be NAME=V1,V2,..., not {pair!r}")
+        if not equals or not name.removeprefix("env.").isidentifier() or not text:
+            raise InputError(f"--grid must be NAME=V1,V2,... or env.NAME=V1,V2,..., not {pair!r}")
         if name in grid:
             raise InputError(f"--grid must name {name!r} once")
         values = [literal(part) for part in _parts(text)]

@@ -10,10 +10,11 @@ the loss of a batch.
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import gymnasium
 import numpy as np
@@ -41,6 +42,7 @@ from holdfast.deep.arguments import (
     check_window,
 )
 from holdfast.deep.exploration import Exploration, toss_coins
+from holdfast.deep.misuse import LostStates, check_not_of_sb3, check_not_vector, check_spelling
 from holdfast.deep.networks import OptionQNetwork
 from holdfast.deep.optimizing import optimizer_step
 from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
@@ -149,6 +151,17 @@ class OptionDQN(DQN):
     replay_buffer: OptionReplayBuffer | None
     action_space: spaces.Discrete
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """The arguments of a class are those of its ``__init__``, whatever ``__new__`` looks at."""
+        super().__init_subclass__(**keywords)
+        own = inspect.signature(cls.__init__)
+        cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])  # type: ignore[attr-defined]
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
+        """An agent, unless a keyword is misspelt."""
+        check_spelling(cls, keywords)
+        return super().__new__(cls)
+
     def __init__(
         self,
         policy: str | type[OptionPolicy],
@@ -217,6 +230,7 @@ class OptionDQN(DQN):
         check_real("exploration_initial_eps", exploration_initial_eps, 0.0, 1.0)
         check_real("exploration_final_eps", exploration_final_eps, 0.0, 1.0)
         check_window(n_steps)
+        check_not_of_sb3(policy, type(self))
         check_subclass("policy", policy, OptionPolicy, tuple(self.policy_aliases))
         check_subclass("replay_buffer_class", replay_buffer_class, OptionReplayBuffer, (None,))
         replay_buffer_kwargs = check_mapping("replay_buffer_kwargs", replay_buffer_kwargs, _REPLAY_ARGUMENTS)
@@ -224,6 +238,7 @@ class OptionDQN(DQN):
         if policy_kwargs.get("net_arch") is not None:
             check_layers("net_arch in policy_kwargs", policy_kwargs["net_arch"])
         check_timeouts(timeout_is_terminal, replay_buffer_kwargs)
+        check_not_vector(env)
         env = maybe_make_env(env, verbose)
         if env is not None and not isinstance(env.action_space, spaces.Discrete):
             raise UnsupportedActionsError(f"env must have discrete actions, not {env.action_space}", "env")
@@ -340,7 +355,14 @@ class OptionDQN(DQN):
         Unless ``deterministic``, an option that begins is a random one with the current exploration rate.
         """
         explore = None if deterministic else self._toss_coins
-        return self.policy.predict_holding(observation, state, episode_start, deterministic, explore)
+        found = self.policy.predict_holding(observation, state, episode_start, deterministic, explore)
+        self._lost_states.note(state, self.policy.steps_left(found[1]))
+        return found
+
+    @property
+    def _lost_states(self) -> LostStates:
+        # Made when it is needed: an agent that was loaded or copied has none yet.
+        return self.__dict__.setdefault("_noted_states", LostStates())
 
     def _toss_coins(self, n: int) -> Exploration:
         """Coins for each of ``n`` environments that need an option, and what is random by them."""
@@ -586,7 +608,7 @@ class OptionDQN(DQN):
         self._is_between_rollouts = True
 
     def _excluded_save_params(self) -> list[str]:
-        made_anew = ["clock", "hold_statistics", "update_statistics"]
+        made_anew = ["clock", "hold_statistics", "update_statistics", "_noted_states"]
         return [*super()._excluded_save_params(), *made_anew]
 
     def dump_logs(self) -> None:

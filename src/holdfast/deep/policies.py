@@ -6,7 +6,7 @@ its LSTM state. Without it every call decides anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -198,6 +198,23 @@ class OptionPolicy(DQNPolicy):
             deterministic: Whether ``decision_tolerance`` applies.
         """
         return self.predict_holding(observation, state, episode_start, deterministic)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
+        """Take saved weights; ValueError where shapes differ, as where SB3's DQN loads a file of ours."""
+        try:
+            return super().load_state_dict(state_dict, *arguments, **keywords)
+        except RuntimeError as error:
+            if "size mismatch" not in str(error):
+                raise
+            raise InputError(
+                "the weights are those of another network: a file that an agent of holdfast has saved is loaded "
+                "with the load of its own class, such as PerDQN.load, and not with Stable-Baselines3's DQN.load"
+            ) from error
+
+    @staticmethod
+    def steps_left(state: tuple[NDArray[Any], ...] | None) -> NDArray[np.int64]:
+        """(n,) steps for which the actions of a state that ``predict`` returned are to be held on."""
+        return np.zeros(0, np.int64) if state is None else _clock_from(state, len(state[0])).left
 
     def predict_holding(
         self,

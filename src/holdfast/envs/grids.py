@@ -18,6 +18,7 @@ from holdfast.envs.grid_map import GridMap
 from holdfast.envs.grid_moves import move_matrix, neighbours
 from holdfast.envs.grid_picture import grid_pixels, grid_text
 from holdfast.envs.grid_rules import ACTION_NAMES, GridRules
+from holdfast.envs.registration import SHORT_NAMES
 from holdfast.mdp import TabularMDP
 
 __all__ = ["GridWorld"]
@@ -303,5 +304,9 @@ def _as_map(source: Any) -> GridMap:
     if isinstance(source, os.PathLike):
         return GridMap.read(source)
     if isinstance(source, str):
+        if source.strip().lower().replace("_", "-") in SHORT_NAMES:
+            raise InputError(
+                f"map must be a map and not its name: holdfast.envs.make_env({source!r}) makes the grid of it"
+            )
         return GridMap.parse(source)
     raise InputTypeError(f"map must be a GridMap, an ASCII text or a pathlib.Path, not {source!r}", "map")

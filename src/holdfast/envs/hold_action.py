@@ -11,7 +11,7 @@ from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.errors import InputTypeError
 from holdfast.core.history import k_step_return
 
-__all__ = ["Hold", "HoldAction"]
+__all__ = ["Hold", "HoldAction", "steps_per_decision"]
 
 
 class Hold(TypedDict):
@@ -112,3 +112,12 @@ class HoldAction(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         }
         total = float(k_step_return(rewards, 0, len(rewards), self._gamma))
         return observations[-1], total, terminated, truncated, {**infos[-1], "hold": hold}
+
+
+def steps_per_decision(env: gymnasium.Env[Any, Any]) -> int:
+    """Steps for which the ``HoldAction`` wrappers of an environment hold every action; 1 without any."""
+    held = 1
+    while isinstance(env, gymnasium.Wrapper):
+        held *= env.k if isinstance(env, HoldAction) else 1
+        env = env.env
+    return held

@@ -16,6 +16,7 @@ import gymnasium
 from holdfast.core.errors import InputError, InputTypeError, is_raised_by_holdfast
 from holdfast.core.user_code import described, is_interrupt, shown, user_code
 from holdfast.envs.grid_map import GridMap
+from holdfast.envs.installed import package_that_registers
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
 
 __all__ = ["check_spaces", "is_code", "is_map_path", "make_env"]
@@ -197,6 +198,9 @@ def _unknown(name: str, error: Exception) -> str:
         f"environment {name!r} is unknown: it must be a Gymnasium id, a map file's path, module:callable, "
         "or one of cliff, bridge, zigzag, open, sync-grid and frozen-lake"
     )
+    package = package_that_registers(name)
+    if package is not None:
+        return f"environment {name!r} is unknown until {package} is imported: give it as {package}:{name}"
     candidates = {known.lower(): known for known in (*gymnasium.registry, *SHORT_NAMES)}
     nearest = difflib.get_close_matches(name.lower(), candidates, n=3, cutoff=0.6)
     if nearest:

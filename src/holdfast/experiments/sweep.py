@@ -27,6 +27,10 @@ COLUMNS = ("episode", "step", "return", "length", "decisions")
 
 _OPTIONS = ("environment", "env_kwargs", "env_label", "algo", "set", "steps", "episodes", "eval_every", "device")
 """Names of a setting that are no arguments of the algorithm."""
+_HELD = "steps_per_decision"
+"""Name under which a setting tells for how many steps ``HoldAction`` holds every action there."""
+_OF_ENV = "env."
+"""How names of the grid begin that are arguments of the environment; a setting has them as env_NAME."""
 _NAME_WIDTH = 44
 _LAST = 20
 """Episodes whose mean return is compared."""
@@ -39,7 +43,10 @@ def grid_jobs(
 
     Args:
         options: What all jobs have in common, as ``holdfast.runs.train`` takes it.
-        grid: Values of arguments of the algorithm, or of ``algo``; every combination is a setting.
+        grid: Values of arguments of the algorithm, of ``algo``, or, as ``env.NAME``, of arguments of the
+            environment; every combination is a setting. Where the environment holds every action for k steps by
+            ``HoldAction``, ``steps`` and ``eval_every`` are divided by k, so that all settings spend the same time
+            in it, and the discount factor of a decision is γ^k unless the grid or ``set`` name another.
         n_seeds: Each is trained with the seeds 0..n_seeds − 1.
 
     Raises:
@@ -54,12 +61,24 @@ def grid_jobs(
         algo = find_algorithm(named.get("algo", options.get("algo")))
         known = algo.arguments()
         for name in named:
+            if name.startswith(_OF_ENV):
+                if name.removeprefix(_OF_ENV) in options.get("env_kwargs", {}):
+                    raise InputError(
+                        f"grid and env_kwargs must not both name {name.removeprefix(_OF_ENV)!r}",
+                        "grid",
+                        "env_kwargs",
+                    )
+                continue
             if name != "algo" and name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
-                raise InputError(f"grid names {name!r}, which {algo.name} does not have; {hint}", "grid")
+                raise InputError(
+                    f"grid names {name!r}, which {algo.name} does not have; {hint} (env.{name} for an argument of "
+                    "the environment)",
+                    "grid",
+                )
             if name in options.get("set", {}):
                 raise InputError(f"grid and set must not both name {name!r}", "grid", "set")
-        setting = {**options, **named}
+        setting = _following_the_hold(_setting(options, named), known["gamma"].default)
         config = make_config(_train_options(setting))
         check_agent(config)
         # A map file becomes its map: it may be another one tomorrow, or not be there.
@@ -72,12 +91,49 @@ def grid_jobs(
     return sweep, sweep.jobs_of(plan)
 
 
+def _setting(options: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with one point of the grid: arguments of the environment among its own, and by name to be told."""
+    own = {name.removeprefix(_OF_ENV): value for name, value in named.items() if name.startswith(_OF_ENV)}
+    if not own:
+        return {**options, **named}
+    rest = {name: value for name, value in named.items() if not name.startswith(_OF_ENV)}
+    told = {f"env_{name}": value for name, value in own.items()}
+    return {**options, "env_kwargs": {**options.get("env_kwargs", {}), **own}, **rest, **told}
+
+
+def _following_the_hold(setting: dict[str, Any], usual_gamma: float) -> dict[str, Any]:
+    """The same time in the environment, and the discount of k steps, where every action is held for k of them."""
+    from holdfast.envs import make_env
+    from holdfast.envs.hold_action import steps_per_decision
+    from holdfast.runs.config import DEFAULT_STEPS
+
+    env = make_env(setting["environment"], **setting.get("env_kwargs", {}))
+    try:
+        held = steps_per_decision(env)
+    finally:
+        env.close()
+    if held == 1:
+        return setting
+    found = {**setting, _HELD: held}
+    if find_algorithm(setting["algo"]).is_deep or setting.get("steps") is not None:
+        found["steps"] = max(1, setting.get("steps", DEFAULT_STEPS) // held)
+    if setting.get("eval_every"):
+        found["eval_every"] = max(1, setting["eval_every"] // held)
+    if "gamma" not in setting and "gamma" not in setting.get("set", {}):
+        found["set"] = {**setting.get("set", {}), "gamma": float(usual_gamma) ** held}
+    return found
+
+
 def _train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
     """A setting as ``holdfast.runs.train`` takes it."""
     options = {name: setting[name] for name in _OPTIONS if setting.get(name) is not None}
     if "env_label" in options:
         options["label"] = options.pop("env_label")
-    arguments = {name: value for name, value in setting.items() if name not in _OPTIONS}
+    arguments = {
+        name: value
+        for name, value in setting.items()
+        if name not in (*_OPTIONS, _HELD) and not name.startswith("env_")
+    }
     return {**options, "set": {**options.get("set", {}), **arguments}}
 
 
@@ -87,6 +143,9 @@ def run(job: Job, place: Path) -> Mapping[str, Any]:
 
     trained = train_job({**_train_options(job.setting), "seed": job.seed}, place)
     episodes = episode_columns(trained, COLUMNS)
+    # Steps of the environment, not decisions, so that settings are compared over the same time.
+    for name in ("step", "length"):
+        episodes[name] = episodes[name] * job.setting.get(_HELD, 1)
     if len(episodes["episode"]) == 0:
         raise InputError("no episode ended within the steps that were trained: train for more")
     return episodes
@@ -134,14 +193,19 @@ def summary(rows: Table) -> list[str]:
 
 def _settings(rows: Table) -> Iterator[tuple[str, Table]]:
     """Each setting with its rows, named by what differs between settings."""
-    names = [name for name in rows if name not in (*COLUMNS, "seed", *_OPTIONS) or name == "algo"]
+    names = [name for name in rows if name not in (*COLUMNS, "seed", *_OPTIONS, _HELD) or name == "algo"]
     columns = [rows[name].astype(str) for name in names]
     keys = np.array([json.dumps(key) for key in zip(*columns, strict=True)])
     varying = [name for name, column in zip(names, columns, strict=True) if len(set(column)) > 1]
     for key in dict.fromkeys(keys.tolist()):
         own = {name: column[keys == key] for name, column in rows.items()}
-        told = ", ".join(f"{name}={_short(own[name][0])}" for name in varying)
+        told = ", ".join(f"{_typed(name)}={_short(own[name][0])}" for name in varying)
         yield told or str(own["algo"][0]), own
+
+
+def _typed(name: str) -> str:
+    """A name of a setting as it was typed."""
+    return f"{_OF_ENV}{name.removeprefix('env_')}" if name.startswith("env_") else name
 
 
 def _short(value: Any) -> str:

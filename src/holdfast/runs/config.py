@@ -23,7 +23,16 @@ from holdfast.files import Entry, as_entry, parse_json
 from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
 from holdfast.runs.arguments import check_train_freq
 
-__all__ = ["FORMAT", "OPTIONS", "RunConfig", "make_config", "read_options", "run_name", "stored_config"]
+__all__ = [
+    "FORMAT",
+    "OPTIONS",
+    "RunConfig",
+    "make_config",
+    "read_options",
+    "run_name",
+    "stored_config",
+    "unknown_part",
+]
 
 FORMAT = 1
 
@@ -52,6 +61,9 @@ DEFAULT_STEPS = 100_000
 DEFAULT_EPISODES = 600
 DEFAULT_EVALUATIONS = 20
 DEFAULT_CHECKPOINT_SECONDS = 60.0
+
+SMALLEST_IMAGE = 36
+"""Pixels that an image must have along both sides for the three layers of the default CNN."""
 
 _MOST = 2**62
 _MOST_OF = {"seed": 2**31, "n_envs": 10_001, "threads": 1025, "eval_episodes": 1_000_001}
@@ -385,15 +397,15 @@ def _check_environment(
             f"are {seen}",
             "environment",
         )
-    known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
-    parts = seen.spaces.values() if isinstance(seen, spaces.Dict) else (seen,)
-    for part in parts:
-        if not isinstance(part, known):
-            raise InputError(
-                f"environment must have observations of arrays, numbers or a dictionary of them for "
-                f"{algorithm.name}, and those of {name} have {type(part).__name__}",
-                "environment",
-            )
+    unknown = unknown_part(seen)
+    if unknown is not None:
+        raise InputError(
+            f"environment must have observations of arrays, numbers or a dictionary of them for {algorithm.name}, "
+            f"and those of {name} have {unknown}: a callable of your own (module:callable) can wrap the "
+            "environment so that it is left out",
+            "environment",
+        )
+    for part in seen.spaces.values() if isinstance(seen, spaces.Dict) else (seen,):
         if isinstance(part, spaces.Discrete) and part.start != 0:
             raise InputError(
                 f"environment must have discrete observations that count from 0 for {algorithm.name}, "
@@ -404,14 +416,36 @@ def _check_environment(
 
     is_image = isinstance(seen, spaces.Box) and is_image_space(seen)
     fitting = ["MultiInputPolicy"] if isinstance(seen, spaces.Dict) else ["MlpPolicy"]
-    if is_image:
+    # Smaller images leave nothing for the last of the CNN's layers.
+    height, width = sorted(seen.shape or ())[-2:] if is_image else (0, 0)
+    is_large = height >= SMALLEST_IMAGE
+    if is_large:
         fitting.insert(0, "CnnPolicy")
     if not policy_is_given:
         arguments["policy"] = fitting[0]
-    elif arguments["policy"] not in fitting:
+    elif is_image and not is_large and arguments["policy"] == "CnnPolicy" and _uses_default_cnn(arguments):
+        raise InputError(
+            f"policy must be MlpPolicy for {name}: CnnPolicy needs images of at least {SMALLEST_IMAGE} × "
+            f"{SMALLEST_IMAGE} pixels, and these have {height} × {width}",
+            "policy",
+        )
+    elif arguments["policy"] not in (*fitting, *(["CnnPolicy"] if is_image else [])):
         raise InputError(
             f"policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}", "policy"
         )
+
+
+def unknown_part(observations: Any) -> str | None:
+    """The kind of a part of an observation space that no agent with a network takes; None where there is none."""
+    from gymnasium import spaces
+
+    known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+    parts = observations.spaces.values() if isinstance(observations, spaces.Dict) else (observations,)
+    return next((type(part).__name__ for part in parts if not isinstance(part, known)), None)
+
+
+def _uses_default_cnn(arguments: Mapping[str, Any]) -> bool:
+    return "features_extractor_class" not in (arguments.get("policy_kwargs") or {})
 
 
 def file_name(text: str) -> str:

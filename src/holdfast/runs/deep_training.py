@@ -101,7 +101,15 @@ def train_deep(session: Session, saved: Mapping[str, Any] | None) -> None:
 def _train(session: Session, agent: OptionDQN, saved: Mapping[str, Any] | None) -> None:
     config = session.config
     if config.checkpoint_every > 0.0:
-        agent.state()  # better now than after an hour: it may be that it cannot be saved
+        try:
+            agent.state()  # better now than after an hour: it may be that it cannot be saved
+        except InputError as error:
+            raise InputError(
+                f"{error}; or give checkpoint_every=0: the run then cannot go on once it was stopped, and keeps no "
+                "replay to estimate fixed skips from",
+                *error.arguments,
+                "checkpoint_every",
+            ) from error
     network_state(config.algo, agent.policy)
     if saved is not None:
         _restore(agent, session, saved)

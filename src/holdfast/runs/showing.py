@@ -97,13 +97,25 @@ def open_policy(
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """What one tolerance comes to: mean return with its interval, and mean decisions per episode."""
+    """What one tolerance comes to.
+
+    Attributes:
+        tolerance: In value, discounted as the agent discounts.
+        mean_return: Undiscounted.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        decisions: Mean number per episode.
+        lost: How much lower the mean return is than with the first tolerance.
+        lost_high: Upper end of the 95 % interval of that, episode by episode; NaN with one episode.
+    """
 
     tolerance: float
     mean_return: float
     low: float
     high: float
     decisions: float
+    lost: float = 0.0
+    lost_high: float = 0.0
 
 
 def sweep_values(
@@ -148,12 +160,13 @@ def sweep_tolerance(
     told: Callable[[int, int], None] = lambda done, all_of_them: None,
 ) -> list[SweepPoint]:
     """How a policy does with each of several decision tolerances, on the same episodes."""
-    points = []
+    points: list[SweepPoint] = []
+    first = None
     for number, tolerance in enumerate(tolerances):
         told(number, len(tolerances))
         found: Evaluation = evaluate(actor.acting_with(tolerance, None), env, seeds, longest)
-        mean, low, high = mean_interval(found.returns[:, None])
-        points.append(
-            SweepPoint(tolerance, float(mean[0]), float(low[0]), float(high[0]), float(found.decisions.mean()))
-        )
+        first = found.returns if first is None else first
+        mean, low, high = (float(part[0]) for part in mean_interval(found.returns[:, None]))
+        lost, _, lost_high = (float(part[0]) for part in mean_interval((first - found.returns)[:, None]))
+        points.append(SweepPoint(tolerance, mean, low, high, float(found.decisions.mean()), lost, lost_high))
     return points

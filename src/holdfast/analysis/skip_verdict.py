@@ -1,0 +1,108 @@
+"""Which fixed frame skip may be shipped: a sentence to act on, from what each skip is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["COSTS", "SkipVerdict", "skip_verdict"]
+
+COSTS = (0.02, 0.05, 0.1, 0.2)
+"""Parts of the value that a skip may cost, the first of which estimates can tell."""
+
+
+class PricedSkip(Protocol):
+    """A fixed skip and what it costs."""
+
+    @property
+    def k(self) -> int:
+        """The frame skip."""
+        ...
+
+    @property
+    def value(self) -> float | None:
+        """What the best policy is worth with it; None where that is not known."""
+        ...
+
+    @property
+    def loss(self) -> float | None:
+        """How much less that is than with the smallest skip; None where it is not known."""
+        ...
+
+
+@dataclass(frozen=True)
+class SkipVerdict:
+    """The longest skip that costs little.
+
+    Attributes:
+        k: That skip; None where nothing can be said.
+        costs_less_than: The part of the value that it costs less than; None likewise.
+        loss_share: What it costs, as a part of the value of the smallest skip.
+        contradiction: By which part of the value a multiple of a skip came out above the skip, which cannot be: no
+            smaller difference means anything.
+        too_few_samples: Skips about which there was too little data to say anything.
+        sentence: All of it in words.
+    """
+
+    k: int | None
+    costs_less_than: float | None
+    loss_share: float | None
+    contradiction: float
+    too_few_samples: tuple[int, ...]
+    sentence: str
+
+
+def skip_verdict(skips: Sequence[PricedSkip]) -> SkipVerdict:
+    """The longest of some skips that costs less than 2 % of the value, or of what estimates can tell.
+
+    Args:
+        skips: With the smallest one among them, which the others are compared with.
+    """
+    known = {skip.k: (skip.value, skip.loss) for skip in skips if skip.value is not None and skip.loss is not None}
+    missing = tuple(sorted(skip.k for skip in skips if skip.value is None))
+    lack = f" There is too little data about k = {_listed(missing)}." if missing else ""
+    if len(known) < 2:
+        said = f"No verdict: a skip is judged beside others, and fewer than two have a value here.{lack}"
+        return SkipVerdict(None, None, None, 0.0, missing, said)
+    smallest = min(known)
+    whole = abs(known[smallest][0])
+    if whole <= 1e-12:
+        said = f"No verdict: the value with k = {smallest} is 0, so that no part of it can be lost.{lack}"
+        return SkipVerdict(None, None, None, 0.0, missing, said)
+    shares = {k: loss / whole for k, (_, loss) in sorted(known.items())}
+    above = max(shares[k] - shares[other] for k in shares for other in shares if other % k == 0)
+    contradiction = above if above > 1e-9 else 0.0
+    cost = next((cost for cost in COSTS if contradiction < cost), None)
+    if cost is None:
+        said = (
+            f"No verdict: the estimates contradict each other by {_percent(contradiction)} of the value (a "
+            "multiple of a skip cannot be better than the skip). More steps, or random options, give better "
+            f"ones.{lack}"
+        )
+        return SkipVerdict(None, None, None, contradiction, missing, said)
+    longest = max(k for k, share in shares.items() if share < cost)
+    said = (
+        f"The longest fixed skip that costs less than {_percent(cost)} of the value with k = {smallest} is "
+        f"{longest} ({_cost(shares[longest])})"
+    )
+    after = min((k for k in shares if k > longest), default=None)
+    said += "; longer ones were not compared." if after is None else f"; k = {after} costs {_cost(shares[after])}."
+    if cost > COSTS[0]:
+        said += (
+            f" Less cannot be told: the estimates contradict each other by {_percent(contradiction)} of the "
+            "value, as a multiple of a skip came out better than the skip."
+        )
+    return SkipVerdict(longest, cost, shares[longest], contradiction, missing, said + lack)
+
+
+def _cost(share: float) -> str:
+    return "nothing" if share <= 5e-4 else _percent(share)
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %" if abs(share) < 0.1 else f"{100.0 * share:.0f} %"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
