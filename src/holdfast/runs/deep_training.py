@@ -105,8 +105,8 @@ def _train(session: Session, agent: OptionDQN, saved: Mapping[str, Any] | None) 
             agent.state()  # better now than after an hour: it may be that it cannot be saved
         except InputError as error:
             raise InputError(
-                f"{error}; or give checkpoint_every=0: the run then cannot go on once it was stopped, and keeps no "
-                "replay to estimate fixed skips from",
+                f"{error}; or give checkpoint_every=0: the run then cannot go on once it was stopped, and keeps "
+                "no replay to estimate fixed skips from",
                 *error.arguments,
                 "checkpoint_every",
             ) from error
