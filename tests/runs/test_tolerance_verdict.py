@@ -19,8 +19,8 @@ def test_the_fewest_decisions_that_cost_less_than_two_percent() -> None:
     found = tolerance_verdict([point(0.0, 200, -40.0), point(0.2, 42, -40.2), point(0.3, 40, -41.2)], 20)
     assert (found.tolerance, found.decisions, found.is_certain) == (0.2, 42, True)
     assert found.sentence == (
-        "With a decision tolerance of 0.2 the policy decides 42 times per episode instead of 200, and its return is "
-        "-40.2 instead of -40: less than 2 % is lost."
+        "With a decision tolerance of 0.2 the policy decides 42 times per episode instead of 200, and its return "
+        "is -40.2 instead of -40: less than 2 % is lost."
     )
 
 

@@ -62,5 +62,6 @@ def tolerance_verdict(points: Sequence[SweepPoint], episodes: int) -> ToleranceV
     if not is_certain:
         most = chosen.lost_high / abs(first.mean_return) if first.mean_return else float("nan")
         could = "" if most != most else f", and the loss could be as large as {100.0 * most:.0f} %"
-        said += f" {episodes} episode{'s are' if episodes > 1 else ' is'} too few to be sure{could}: evaluate more of them."
+        counted = f"{episodes} episodes are" if episodes > 1 else "1 episode is"
+        said += f" {counted} too few to be sure{could}: evaluate more of them."
     return ToleranceVerdict(chosen.tolerance, chosen.decisions, chosen.mean_return, is_certain, said)
