@@ -11,10 +11,7 @@ from typing import Any
 from torch import nn
 from torch.nn.modules import module as torch_module
 
-__all__ = ["AsMade", "switch_training"]
-
-_TRAIN: Any = nn.Module.train
-_SETATTR: Any = nn.Module.__setattr__
+__all__ = ["AsMade"]
 
 
 class AsMade:
@@ -34,6 +31,12 @@ class AsMade:
                 [type(part) for part in module._parameters.values()],
             )
             for module in network.modules()
+        )
+        self._leaves = [module for module, *_, children, _ in self._parts if not children]
+        self._families = [(module, children) for module, *_, children, _ in self._parts if children]
+        kinds = {type(module) for module in network.modules() if module is not network}
+        self._switch_alike = all(
+            kind.train is nn.Module.train and kind.__setattr__ is nn.Module.__setattr__ for kind in kinds
         )
 
     def holds(self) -> bool:
@@ -70,19 +73,22 @@ class AsMade:
         """Whether all modules that were made are in evaluation mode."""
         return not any(module.training for module, *_ in self._parts)
 
+    def switch(self, mode: bool) -> bool:
+        """Put all modules into training or evaluation mode, without the price of ``nn.Module.train``.
 
-def switch_training(module: nn.Module, mode: bool) -> None:
-    """``nn.Module.train`` without its price; modules that do it in their own way are asked."""
-    module.__dict__["training"] = mode
-    families = [module._modules]
-    for family in families:  # which grows on the way
-        for child in family.values():
-            if child is None:
-                continue
-            kind, state = type(child), child.__dict__
-            if kind.train is not _TRAIN or kind.__setattr__ is not _SETATTR or "train" in state:
-                child.train(mode)
-                continue
-            state["training"] = mode
-            if state["_modules"]:
-                families.append(state["_modules"])
+        Returns:
+            Whether those are all; if not, PyTorch's own way is the one to take.
+        """
+        if not self._switch_alike:
+            return False
+        for module in self._leaves:
+            now = module.__dict__
+            if now["_modules"] or "train" in now:
+                return False
+            now["training"] = mode
+        for module, children in self._families:
+            now = module.__dict__
+            if [*now["_modules"].values()] != children or "train" in now:
+                return False
+            now["training"] = mode
+        return True

@@ -149,6 +149,12 @@ class OptionPolicy(DQNPolicy):
         """Where the parameters are."""
         return self.q_net.device if "q_net" in self._modules else super().device
 
+    def set_training_mode(self, mode: bool) -> None:
+        """Put the network into training or evaluation mode; the target network stays in evaluation mode."""
+        self.q_net.set_training_mode(mode)
+        # Not by way of PyTorch, which looks for modules and parameters of that name first.
+        self.__dict__["training"] = mode
+
     # Deciding ----------------------------------------------------------------------------------------------
 
     def option_values(self, observation: Any) -> NDArray[np.float32]:

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
 from holdfast.core.errors import InputError
-from holdfast.deep.as_made import AsMade, switch_training
+from holdfast.deep.as_made import AsMade
 
 __all__ = ["SpaceScaler", "TrunkNetwork"]
 
@@ -168,8 +168,7 @@ class TrunkNetwork(BasePolicy):
         # SB3 asks for this twice per step, and PyTorch's own way takes longer than acting does.
         if not isinstance(mode, bool):
             raise InputError(f"mode must be True or False, not {mode!r}", "mode")
-        switch_training(self, mode)
-        return self
+        return self if self._as_made.switch(mode) else super().train(mode)
 
     def trunk_features(self, obs: Any, by_hand: bool) -> th.Tensor:
         """What the heads see: (B, width).
