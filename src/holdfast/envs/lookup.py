@@ -148,7 +148,10 @@ def _make(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, 
         cause = error.__cause__ or error
         if isinstance(cause, InputError):
             raise cause from None
-        raise _argument_error(name, cause) from error
+        said = _argument_error(name, cause)
+        if not said.arguments and is_raised_by_holdfast(cause):
+            raise cause from None
+        raise said from error
     except Exception as error:
         if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
             raise
