@@ -34,6 +34,7 @@ def raising(error: Exception) -> Callable[..., NoReturn]:
 
 PLACES = {
     "solve cliff": "holdfast.mdp.q_star_options",
+    "solve zigzag": "holdfast.envs.grids.neighbours",
     "train cliff --algo perq": "holdfast.runs.tabular_training.build_learner",
     "train CartPole-v1 --steps 100": "holdfast.runs.deep_training.network_state",
     "train CartPole-v1 --steps 90 --set k_max=2": "holdfast.deep.option_dqn.check_choice",
@@ -86,6 +87,14 @@ def test_a_fault_of_holdfast_is_one_line_and_a_file_and_exit_code_70(
     assert f"arguments: {command.split()}\n" in report
     assert "Traceback (most recent call last):" in report
     assert report.rstrip().endswith(type(error).__name__ + (f": {error}" if str(error) else ""))
+
+
+def test_a_fault_before_the_verb_is_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("holdfast.cli.sweep.add_parser", raising(KeyError("x")))
+    assert main(["doctor"]) == 70
+    assert capsys.readouterr().err.startswith("holdfast: this is a fault of holdfast (KeyError: 'x'), not of")
 
 
 def test_nobody_else_can_read_or_guess_the_file(

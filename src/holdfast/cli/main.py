@@ -61,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             # The reader of a pipe has seen enough (`| head`): nothing is wrong, and nothing more can be printed.
             let_go_of_output()
             return 0
+        except Exception as error:
+            code = _say("holdfast", *_verdict(error, argv))
         return flushed(code)
 
 
@@ -86,23 +88,24 @@ def _run(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")
         return EXIT_INTERRUPTED
-    except Exception as error:
+    except InputError as error:
         if os.environ.get("HOLDFAST_DEBUG"):
             raise
-        code, sentence = _verdict(error, _parser_of(parser, arguments.verb), arguments, argv)
-        sys.stderr.write(f"holdfast {arguments.verb}: {printable(' '.join(sentence.split()))}\n")
-        return code
+        sentence = as_typed(error, _parser_of(parser, arguments.verb), arguments)
+        return _say(f"holdfast {arguments.verb}", EXIT_BAD_INPUT, sentence)
+    except Exception as error:
+        return _say(f"holdfast {arguments.verb}", *_verdict(error, argv))
 
 
-def _verdict(
-    error: Exception,
-    parser: argparse.ArgumentParser,
-    arguments: argparse.Namespace,
-    argv: Sequence[str] | None,
-) -> tuple[int, str]:
-    """Whose fault an error is: the exit code, and what to say of it."""
-    if isinstance(error, InputError):
-        return EXIT_BAD_INPUT, as_typed(error, parser, arguments)
+def _say(who: str, code: int, sentence: str) -> int:
+    sys.stderr.write(f"{who}: {printable(' '.join(sentence.split()))}\n")
+    return code
+
+
+def _verdict(error: Exception, argv: Sequence[str] | None) -> tuple[int, str]:
+    """Whose fault an error is that is about no input: the exit code, and what to say of it."""
+    if os.environ.get("HOLDFAST_DEBUG"):
+        raise error
     if _is_of_the_environment(error):
         said = str(error)
         told = said if said.startswith("the environment") else f"the environment failed: {said}"

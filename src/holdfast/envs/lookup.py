@@ -170,7 +170,10 @@ def _make_registered(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasiu
         cause = error.__cause__ or error
         if isinstance(cause, InputError):
             raise cause from None
-        raise _argument_error(name, cause) from error
+        said = _argument_error(name, cause)
+        if not said.arguments and is_raised_by_holdfast(cause):
+            raise cause from None
+        raise said from error
     except BaseException as error:
         if isinstance(error, InputError | MemoryError) or is_interrupt(error) or is_raised_by_holdfast(error):
             raise
