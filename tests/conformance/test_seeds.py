@@ -9,6 +9,8 @@ import torch as th
 from tests.conformance.agents import same, weights
 from tests.conformance.worlds import Samples, singles, vector
 
+pytestmark = pytest.mark.filterwarnings("ignore:predict is called again and again without the state")
+
 
 @pytest.mark.parametrize("n_envs", [1, 3])
 def test_the_same_seed_gives_the_same_run_and_another_one_another(make, n_envs):

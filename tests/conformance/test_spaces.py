@@ -14,6 +14,8 @@ from stable_baselines3.common.env_checker import check_env
 from tests.conformance.agents import same, weights
 from tests.conformance.worlds import OBSERVATIONS, Counting, Echo, Samples, singles, vector
 
+pytestmark = pytest.mark.filterwarnings("ignore:predict is called again and again without the state")
+
 
 def policy_for(space):
     return "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"

@@ -44,6 +44,7 @@ EXCEPTIONS = {
     ("deep/memory.py", "read_text"): "the system's own account of its memory",
     ("deep/vec_envs.py", "os.makedirs"): "SB3's monitor folder, which the caller names",
     ("draw/style.py", "savefig"): "writes to an open file",
+    ("envs/installed.py", "read_text"): "source code of installed packages",
     ("envs/grid_map.py", "open"): "a map that the user names; envs stands below files, and looks for pipes itself",
     ("experiments/engines/ray.py", "tempfile.TemporaryDirectory"): "a folder of its own, on another machine",
     ("experiments/engines/ray.py", "tempfile.mkdtemp"): "a folder of its own, for Ray",

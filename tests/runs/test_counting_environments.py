@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.runs import RunFolder, train
+from holdfast.runs import train
 from holdfast.runs.stopping import StopRequest
 from tests.runs.kills import contents
 from tests.runs.small_runs import NETWORK, TABLE, trained
@@ -78,18 +78,3 @@ def test_episodes_beyond_the_last_step_do_not_count(tmp_path: Path) -> None:
     train(options, tmp_path / "stopped", Stopping(stop, 30), stop)
     trained(options, tmp_path / "stopped")
     assert contents(tmp_path / "whole") == contents(tmp_path / "stopped")
-
-
-def test_checkpoints_without_a_sample_go_on(tmp_path: Path) -> None:
-    """Those from before there was one."""
-    options = options_of("table", counts=False)
-    trained(options, tmp_path / "whole")
-    stop = StopRequest()
-    train(options, tmp_path / "old", Stopping(stop, 0), stop)
-    folder = RunFolder(tmp_path / "old")
-    saved = folder.read_checkpoint("perq")
-    assert saved is not None
-    assert saved["agent"].pop("earlier")["kept"]
-    folder.write_checkpoint("perq", saved)
-    assert trained(options, folder.path).status == "finished"
-    assert folder.metrics.read_bytes() == (tmp_path / "whole/metrics.csv").read_bytes()

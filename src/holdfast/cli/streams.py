@@ -52,7 +52,7 @@ def usable_streams() -> Iterator[None]:
         finally:
             for stream, errors in changed:
                 # An environment may have closed it.
-                with suppress(ValueError):
+                with suppress(ValueError, OSError):
                     stream.reconfigure(errors=errors)
             sys.stdout, sys.stderr = before
 
@@ -98,7 +98,11 @@ def _replaced_errors(stream: Any) -> str | None:
     errors = getattr(stream, "errors", None)
     if errors not in ("strict", "surrogateescape") or not hasattr(stream, "reconfigure"):
         return None
-    stream.reconfigure(errors=_HANDLER)
+    try:
+        stream.reconfigure(errors=_HANDLER)
+    except OSError:
+        # Some streams refuse, such as one whose descriptor was exchanged under it; they stay as they are.
+        return None
     return str(errors)
 
 

@@ -27,8 +27,10 @@ def check_spelling(agent: type, keywords: Mapping[str, Any]) -> None:
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     known = [name for name in parameters if name != "self" and not name.startswith("_")]
+    # What an agent stands for, and so does not take, is its constructor's to refuse.
+    inherited = {name for base in agent.__mro__[1:-1] for name in inspect.signature(base.__init__).parameters}  # type: ignore[misc]
     for name in keywords:
-        if name not in known and not name.startswith("_"):
+        if name not in known and name not in inherited and not name.startswith("_"):
             nearest = difflib.get_close_matches(name, known, n=2)
             hint = f"; did you mean {' or '.join(nearest)}?" if nearest else f"; it takes {', '.join(known)}"
             raise InputTypeError(f"{agent.__name__} has no argument {name!r}{hint}", name)
