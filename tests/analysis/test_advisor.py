@@ -14,7 +14,7 @@ from holdfast.analysis.random_options import Budget, Setting
 from holdfast.analysis.results import Visitation, VisitationStudy
 from holdfast.mdp.exploration import ExplorationCurve, exploration_curves
 from holdfast.mdp.kernels import kernel_from
-from holdfast.runs.statistics import Estimate
+from holdfast.stats.estimates import Estimate
 
 
 def around(value: float, half: float) -> Estimate:

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from holdfast.analysis.fixed_skip import estimate_run_skips
 from holdfast.analysis.run_replay import as_vectors, read_replay
 from holdfast.cli import main
-from holdfast.runs import ALGORITHMS
+from holdfast.policies import ALGORITHMS
 from holdfast.runs.deep_training import build_agent, build_vec_env
 from holdfast.runs.directory import RunFolder
 from tests.runs.small_runs import NETWORK, TABLE, trained

@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 from holdfast.core.checks import check_integer, check_probability
 from holdfast.core.errors import InputError
-from holdfast.runs.statistics import Estimate, mean_estimate
+from holdfast.stats.estimates import Estimate, mean_estimate
 
 __all__ = ["LEVEL", "Estimate", "in_percent", "mean_estimate", "quantile_estimate", "wilson_estimate"]
 

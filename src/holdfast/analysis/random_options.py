@@ -22,7 +22,7 @@ from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.choice import scaled_index
 from holdfast.core.clock import left_after_step
 from holdfast.envs.episode_log import episode_seed
-from holdfast.runs.evaluation import LONGEST_EPISODE
+from holdfast.policies.evaluation import LONGEST_EPISODE
 
 __all__ = ["MODES", "Budget", "PythonRoller", "RollOut", "Roller", "Setting", "option_stream", "reset_seed"]
 

@@ -16,9 +16,9 @@ from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_mapping
 from holdfast.deep.replay import OptionReplayBuffer
+from holdfast.policies.policy_files import read_policy
+from holdfast.policies.spaces import space_from
 from holdfast.runs.directory import RunFolder
-from holdfast.runs.policy_files import read_policy
-from holdfast.runs.spaces import space_from
 
 __all__ = ["as_vectors", "read_replay"]
 

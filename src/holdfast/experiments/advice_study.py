@@ -87,7 +87,7 @@ def gains(scores: NDArray[np.float64], best: float, at_random: float) -> tuple[N
         best: The best return.
         at_random: That of random actions.
     """
-    from holdfast.runs.statistics import mean_estimate
+    from holdfast.stats.estimates import mean_estimate
 
     # Where random actions do almost as well as any, a tenth of the return is the way.
     way = max(abs(best - at_random), 0.1 * max(abs(best), abs(at_random)), 1e-9)

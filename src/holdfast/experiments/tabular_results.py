@@ -104,7 +104,7 @@ def curve_panels(rows: Table, lines: Sequence[Line]) -> list[Panel]:
 
 def _curve(rows: Table, grid: str, line: Line) -> Curve | None:
     from holdfast.draw import Curve
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     own = select(rows, grid=grid, agent=line.agent)
     if len(own["seed"]) == 0:
@@ -192,7 +192,7 @@ def _agents(rows: Table) -> list[str]:
 
 def _told(values: Floats, is_signed: bool) -> str:
     """Mean and half the width of its interval."""
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     mean, _, high = mean_interval(values)
     half = "" if np.isnan(high) else f" ±{high - mean:.3f}"

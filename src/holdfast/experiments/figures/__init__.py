@@ -13,7 +13,7 @@ from dataclasses import replace
 from holdfast.core.errors import InputError
 from holdfast.core.user_code import user_code
 from holdfast.experiments.spec import Experiment
-from holdfast.runs.algorithms import nearest_names
+from holdfast.policies.algorithms import nearest_names
 
 __all__ = ["LABELS", "PENDING", "find_experiment", "find_label", "is_code"]
 

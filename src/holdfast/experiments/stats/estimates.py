@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.core.checks import check_real
 from holdfast.core.errors import InputError
 from holdfast.experiments.stats.scores import check_finite
-from holdfast.runs import statistics
-from holdfast.runs.statistics import Estimate, mean_interval
+from holdfast.stats import estimates
+from holdfast.stats.estimates import Estimate, mean_interval
 
 __all__ = ["Band", "Estimate", "check_level", "mean_band", "mean_estimate"]
 
@@ -44,7 +44,7 @@ def mean_estimate(values: ArrayLike, level: float = 0.95) -> Estimate:
     array = check_finite("values", values, "(runs,)", 1)
     if array.ndim != 1:
         raise InputError(f"values must have shape (runs,), not {array.shape}")
-    return statistics.mean_estimate(array, check_level(level))
+    return estimates.mean_estimate(array, check_level(level))
 
 
 def mean_band(curves: ArrayLike, level: float = 0.95) -> Band:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from holdfast.core.choice import Decision, few_decision_option
 from holdfast.core.errors import InputError, is_raised_by_holdfast
-from holdfast.runs.actors import NetworkActor, TableActor
-from holdfast.runs.onnx_policies import space_inputs
+from holdfast.policies.actors import NetworkActor, TableActor
+from holdfast.policies.onnx_policies import space_inputs
 
 __all__ = ["Check", "check_export", "draw_observations"]
 

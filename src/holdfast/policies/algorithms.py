@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
-    from holdfast.runs.arguments import Argument
+    from holdfast.policies.arguments import Argument
 
 __all__ = ["ALGORITHMS", "DEFAULT_ALGORITHM", "Algorithm", "find_algorithm", "nearest_names"]
 
@@ -60,7 +60,7 @@ class Algorithm:
 
     def arguments(self) -> dict[str, Argument]:
         """The arguments that may be set, by name, with ``k_max`` where the algorithm has one."""
-        from holdfast.runs.arguments import argument_of
+        from holdfast.policies.arguments import argument_of
 
         parameters = inspect.signature(self.load().__init__).parameters
         found = {

@@ -15,9 +15,9 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from holdfast import EZGreedyDQN, PerDQN, TempoRLDQN
-from holdfast.runs import load_policy
-from holdfast.runs.policy_files import network_state, write_policy
-from holdfast.runs.spaces import space_from, space_state
+from holdfast.policies import load_policy
+from holdfast.policies.policy_files import network_state, write_policy
+from holdfast.policies.spaces import space_from, space_state
 from tests.runs.small_runs import TABLE, trained
 
 SPACES = {

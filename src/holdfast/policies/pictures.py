@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from holdfast.draw import CellLayout, HoldMap, draw_hold_map, draw_option_values, draw_policy
 from holdfast.envs import GridWorld, action_names, observation_names
 from holdfast.envs.names import two_axes
-from holdfast.runs.actors import NetworkActor, TableActor
-from holdfast.runs.evaluation import LONGEST_EPISODE, Actor, play
+from holdfast.policies.actors import NetworkActor, TableActor
+from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, play
 
 __all__ = ["Trip", "choose_axes", "draw_decisions", "draw_policy_over", "find_axes", "hold_map", "take_trip"]
 

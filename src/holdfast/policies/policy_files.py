@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core.errors import InputError, is_raised_by_holdfast
 from holdfast.core.saved import take, take_array, take_integer, take_mapping
 from holdfast.files import Entry, find_folder, read_state, replace_folder, write_state
-from holdfast.runs.actors import NetworkActor, TableActor
-from holdfast.runs.algorithms import find_algorithm
-from holdfast.runs.arguments import ACTIVATIONS
-from holdfast.runs.evaluation import Actor
-from holdfast.runs.spaces import space_from, space_state
+from holdfast.policies.actors import NetworkActor, TableActor
+from holdfast.policies.algorithms import find_algorithm
+from holdfast.policies.arguments import ACTIVATIONS
+from holdfast.policies.evaluation import Actor
+from holdfast.policies.spaces import space_from, space_state
 
 if TYPE_CHECKING:
     from holdfast.deep.policies import OptionPolicy
@@ -127,7 +127,7 @@ def table_state(
 def _table_actor(state: Mapping[str, Any]) -> TableActor:
     import numpy as np
 
-    from holdfast.runs.arguments import as_python
+    from holdfast.policies.arguments import as_python
 
     algorithm = find_algorithm(take(state, "algorithm"))
     if algorithm.is_deep:

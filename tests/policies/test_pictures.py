@@ -11,10 +11,10 @@ import pytest
 from holdfast.draw import HoldMap
 from holdfast.envs import make_env
 from holdfast.files import read_rows
-from holdfast.runs import load_policy
-from holdfast.runs.curves import NothingToShowError, holds_over_training
-from holdfast.runs.evaluation import evaluate
-from holdfast.runs.looking import (
+from holdfast.policies import load_policy
+from holdfast.policies.evaluation import evaluate
+from holdfast.policies.opened import open_policy
+from holdfast.policies.pictures import (
     Trip,
     _ranges,
     choose_axes,
@@ -24,7 +24,7 @@ from holdfast.runs.looking import (
     hold_map,
     take_trip,
 )
-from holdfast.runs.showing import open_policy
+from holdfast.runs.curves import NothingToShowError, holds_over_training
 from tests.runs.small_runs import NETWORK, TABLE, trained
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.core.schedules import Constant, Exponential, Linear
-from holdfast.runs import ALGORITHMS, find_algorithm
-from holdfast.runs.arguments import Argument, as_python
+from holdfast.policies import ALGORITHMS, find_algorithm
+from holdfast.policies.arguments import Argument, as_python
 from holdfast.tabular import PerQLearning
 
 

@@ -13,10 +13,10 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from holdfast import PerDQN, PerQLearning
 from holdfast.core.choice import Decision
 from holdfast.envs import make_env
-from holdfast.runs import evaluate, load_policy
-from holdfast.runs.actors import NetworkActor, TableActor
-from holdfast.runs.evaluation import evaluation_seeds, play
-from holdfast.runs.policy_files import network_state, table_state, write_policy
+from holdfast.policies import evaluate, load_policy
+from holdfast.policies.actors import NetworkActor, TableActor
+from holdfast.policies.evaluation import evaluation_seeds, play
+from holdfast.policies.policy_files import network_state, table_state, write_policy
 
 
 class Corridor(gymnasium.Env[int, int]):

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 
 from holdfast.core.errors import InputError
-from holdfast.runs.onnx_graph import OUTPUTS, Graph, Tensor
+from holdfast.policies.onnx_graph import OUTPUTS, Graph, Tensor
 
 if TYPE_CHECKING:
     from holdfast.deep.networks import OptionQNetwork, StackedHeads

@@ -16,7 +16,7 @@ from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.envs import action_names
 from holdfast.files import Entry, make_folders, replace_file
-from holdfast.runs.evaluation import LONGEST_EPISODE, Moment, Player, play
+from holdfast.policies.evaluation import LONGEST_EPISODE, Moment, Player, play
 
 __all__ = ["FORMATS", "film", "write_film"]
 

@@ -23,13 +23,13 @@ from holdfast.core.errors import InputError
 from holdfast.deep.networks import ConvFeatures
 from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
 from holdfast.files.named_errors import NamedFile
-from holdfast.runs import load_policy, onnx_graph, onnx_policies
-from holdfast.runs.actors import NetworkActor, TableActor
-from holdfast.runs.arguments import ACTIVATIONS
-from holdfast.runs.export import export_onnx
-from holdfast.runs.export_check import _NUMBERS_AT_ONCE, _batch_size, check_export, draw_observations
-from holdfast.runs.onnx_graph import Graph
-from holdfast.runs.policy_files import network_state, table_state, write_policy
+from holdfast.policies import load_policy, onnx_graph, onnx_policies
+from holdfast.policies.actors import NetworkActor, TableActor
+from holdfast.policies.arguments import ACTIVATIONS
+from holdfast.policies.export import export_onnx
+from holdfast.policies.export_check import _NUMBERS_AT_ONCE, _batch_size, check_export, draw_observations
+from holdfast.policies.onnx_graph import Graph
+from holdfast.policies.policy_files import network_state, table_state, write_policy
 from holdfast.tabular import GreedyPolicy
 from tests.runs.doctored import copy_of, mutate, payload
 from tests.runs.small_runs import NETWORK, TABLE, trained
@@ -450,7 +450,7 @@ def test_a_wrong_table_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     run = table(tmp_path / "run", right, k_max=3)
     real = onnx_policies.table_graph
     policy = load_policy(table(tmp_path / "other", wrong, k_max=3)).policy  # type: ignore[attr-defined]
-    monkeypatch.setattr("holdfast.runs.export.table_graph", lambda _, *firsts: real(policy, *firsts))
+    monkeypatch.setattr("holdfast.policies.export.table_graph", lambda _, *firsts: real(policy, *firsts))
     # Where there are as many observations as states, every state is one of them.
     with pytest.raises(ValueError, match="the exported policy has other values"):
         export_onnx(run, tmp_path / "policy.onnx", check=700)

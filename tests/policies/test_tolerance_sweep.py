@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from holdfast.runs.showing import SweepPoint
-from holdfast.runs.tolerance_verdict import tolerance_verdict
+from holdfast.policies.tolerance_sweep import SweepPoint, tolerance_verdict
 
 
 def point(tolerance: float, decisions: float, mean: float, lost_high: float | None = None) -> SweepPoint:

@@ -16,11 +16,11 @@ from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer
 from holdfast.files import replace_file
-from holdfast.runs.actors import NetworkActor, TableActor, acting_as
-from holdfast.runs.export_check import Check, check_export
-from holdfast.runs.onnx_graph import Graph, Tensor
-from holdfast.runs.onnx_policies import network_graph, table_graph
-from holdfast.runs.policy_files import actor_of, read_policy
+from holdfast.policies.actors import NetworkActor, TableActor, acting_as
+from holdfast.policies.export_check import Check, check_export
+from holdfast.policies.onnx_graph import Graph, Tensor
+from holdfast.policies.onnx_policies import network_graph, table_graph
+from holdfast.policies.policy_files import actor_of, read_policy
 
 __all__ = ["Export", "export_onnx"]
 
