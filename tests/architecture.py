@@ -42,9 +42,9 @@ LAYERS = {
     "deep": Layer(("core", "envs"), ("torch", "stable_baselines3")),
     "policies": Layer(_LEARNERS, ("PIL", "imageio_ffmpeg", "onnx", "onnxruntime")),
     "runs": Layer((*_LEARNERS, "policies"), ("tensorboard",)),
-    "analysis": Layer((*_LEARNERS, "policies", "runs")),
-    "experiments": Layer((*_LEARNERS, "policies", "runs", "analysis"), ("ray",)),
-    "cli": Layer((*_LEARNERS, "policies", "runs", "analysis", "experiments")),
+    "advice": Layer((*_LEARNERS, "policies", "runs")),
+    "experiments": Layer((*_LEARNERS, "policies", "runs", "advice"), ("ray",)),
+    "cli": Layer((*_LEARNERS, "policies", "runs", "advice", "experiments")),
 }
 
 # Libraries that one file alone may import: code that numba compiles by itself is not compiled anew when a file

@@ -38,7 +38,7 @@ PLACES = {
     "train CartPole-v1 --steps 100": "holdfast.runs.deep_training.network_state",
     "train CartPole-v1 --steps 90 --set k_max=2": "holdfast.deep.option_dqn.check_choice",
     "evaluate policy": "holdfast.policies.opened.read_policy",
-    "explore cliff": "holdfast.analysis.exploring.advise_from_chain",
+    "explore cliff": "holdfast.advice.exploring.advise_from_chain",
     "export policy x.onnx": "holdfast.policies.export.read_policy",
     "runs .": "holdfast.runs.directory.RunFolder.status",
     "plot here": "holdfast.runs.directory.RunFolder.status",

@@ -39,7 +39,7 @@ def plan_visits(scale: str, mode: str) -> Iterator[tuple[Mapping[str, Any], int]
 
 def run_visits(job: Job, place: Path) -> dict[str, Any]:
     """Visits of every cell, K_max by K_max."""
-    from holdfast.analysis import study_visitation
+    from holdfast.advice import study_visitation
 
     setting = job.setting
     study = study_visitation(

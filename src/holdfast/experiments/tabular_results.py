@@ -155,7 +155,9 @@ def aggregate_lines(rows: Table, other: str = "Q") -> list[str]:
     same grid, each with a 95 % interval of the stratified bootstrap. Agents whose runs are not all there yet are
     left out.
     """
-    from holdfast.experiments.stats import bootstrap_estimate, improvement_estimate, interquartile_mean
+    from holdfast.stats.aggregates import interquartile_mean
+    from holdfast.stats.bootstrap import bootstrap_estimate
+    from holdfast.stats.comparisons import improvement_estimate
 
     compared = _over_grids(rows, other)
     head = f"{'over all grids':<{_NAME_WIDTH}}{'interquartile mean':>26}"
