@@ -1,21 +1,22 @@
-"""Where random options lead in MountainCar, which two figures share."""
+"""Where random options lead in MountainCar: of up to K steps, and of exactly K steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.experiments.spec import Job
+from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMNS", "NOTES", "draw_visits", "plan_visits", "run_visits", "visit_lines"]
+__all__ = ["DYNAMIC", "FIXED", "draw_dynamic_visits", "draw_fixed_visits"]
 
 COLUMNS = ("k_max", "position", "velocity", "visits", "reached", "reached_low", "reached_high")
 """Position and velocity are the middle of a cell; the share of the episodes that reached the flag, with its 95 %
@@ -58,7 +59,7 @@ def run_visits(job: Job, place: Path) -> dict[str, Any]:
     return dict(zip(COLUMNS, columns, strict=True))
 
 
-def draw_visits(rows: Table, title: str) -> Figure:
+def _draw_visits(rows: Table, title: str) -> Figure:
     """One heat map for each K_max."""
     from holdfast.draw.heat_maps import draw_heat_maps
 
@@ -92,3 +93,37 @@ def visit_lines(rows: Table) -> list[str]:
         visited = int((own["visits"] > 0).sum())
         lines.append(f"{k:>3g}  {rate:>12.2f} %  {f'{low:.2f}–{high:.2f} %':>16}  {visited:>13}")
     return lines
+
+
+def draw_dynamic_visits(rows: Table) -> Figure:
+    """Visits of position and velocity by random options of any length up to K, a map for each K.
+
+    Paper: Figure fig:adv_exploration
+    """
+    return _draw_visits(rows, "MountainCar, random options of up to K steps")
+
+
+def draw_fixed_visits(rows: Table) -> Figure:
+    """Visits of position and velocity by random options of one length, K, a map for each K.
+
+    Paper: Figure fig:adv_exploration_fix
+    """
+    return _draw_visits(rows, "MountainCar, random options of exactly K steps")
+
+
+DYNAMIC, FIXED = (
+    Experiment(
+        label=label,
+        title=f"MountainCar: where random options of {length} K steps lead",
+        columns=COLUMNS,
+        plan=partial(plan_visits, mode=mode),
+        run=run_visits,
+        draw=draw,
+        summary=visit_lines,
+        notes=NOTES,
+    )
+    for label, mode, length, draw in (
+        ("fig:adv_exploration", "dynamic", "up to", draw_dynamic_visits),
+        ("fig:adv_exploration_fix", "fixed", "exactly", draw_fixed_visits),
+    )
+)

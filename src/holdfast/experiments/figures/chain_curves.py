@@ -1,29 +1,23 @@
-"""Kemeny's constant and entropy of random options on the grids, which two figures share."""
+"""Kemeny's constant and entropy of random options on the grids, over K_max: for one horizon, and for three."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.experiments.spec import Job
+from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, select
 
-__all__ = [
-    "COLUMNS",
-    "GRIDS",
-    "NOTES",
-    "STUDY",
-    "StoredCurve",
-    "minimum_lines",
-    "plan_chains",
-    "run_chain",
-    "stored_curves",
-]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["KEMENY", "KEMENY_AND_ENTROPY", "draw_kemeny", "draw_kemeny_and_entropy"]
 
 Floats = NDArray[np.float64]
 
@@ -129,3 +123,42 @@ def minimum_lines(rows: Table) -> list[str]:
             entropy = f"{curve.row_entropy[most]:.3f} ({curve.k_max[most]})"
             lines.append(f"{title:<8}{curve.H:>4}{kemeny:>30}{entropy:>20}")
     return lines
+
+
+def draw_kemeny(rows: Table) -> Figure:
+    """Kemeny's constant over K_max, a panel for each grid.
+
+    Paper: Figure fig:Kemeny
+    """
+    from holdfast.draw import draw_exploration_curves
+
+    return draw_exploration_curves(stored_curves(rows), entropy=False)
+
+
+def draw_kemeny_and_entropy(rows: Table) -> Figure:
+    """Kemeny's constant above, entropy below, a column for each grid and a line for each horizon.
+
+    Paper: Figure fig:kem_complete
+    """
+    from holdfast.draw import draw_exploration_curves
+
+    return draw_exploration_curves(stored_curves(rows))
+
+
+KEMENY, KEMENY_AND_ENTROPY = (
+    Experiment(
+        label=label,
+        title=f"{shown} of random options over K_max, H={', '.join(map(str, horizons))}",
+        columns=COLUMNS,
+        plan=partial(plan_chains, horizons=horizons),
+        run=run_chain,
+        draw=draw,
+        summary=minimum_lines,
+        notes=NOTES,
+        shared=STUDY,
+    )
+    for label, shown, horizons, draw in (
+        ("fig:Kemeny", "Kemeny's constant", (30,), draw_kemeny),
+        ("fig:kem_complete", "Kemeny's constant and entropy", (10, 20, 30), draw_kemeny_and_entropy),
+    )
+)
