@@ -9,7 +9,7 @@ import torch as th
 
 from benchmarks.harness import Row, Settings, Table, compare
 from holdfast import PerDQN
-from holdfast.runs import ALGORITHMS, Algorithm
+from holdfast.policies import ALGORITHMS, Algorithm
 
 __all__ = ["tables"]
 

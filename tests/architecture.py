@@ -29,20 +29,22 @@ class Layer:
     libraries: tuple[str, ...] = ()  # third-party packages of its own
 
 
-_LEARNERS = ("files", "core", "mdp", "envs", "draw", "tabular", "deep")
+_LEARNERS = ("files", "core", "stats", "mdp", "envs", "draw", "tabular", "deep")
 
 LAYERS = {
     "core": Layer((), ("numpy", "numba")),
     "files": Layer(("core",), ("filelock",)),
+    "stats": Layer(("core",), ("scipy",)),
     "mdp": Layer(("core",), ("scipy",)),
     "envs": Layer(("core", "mdp"), ("gymnasium", "ale_py", "minatar")),
     "draw": Layer(("files", "core"), ("matplotlib",)),
     "tabular": Layer(("core", "mdp", "envs")),
     "deep": Layer(("core", "envs"), ("torch", "stable_baselines3")),
-    "runs": Layer(_LEARNERS, ("PIL", "imageio_ffmpeg", "onnx", "onnxruntime", "tensorboard")),
-    "analysis": Layer((*_LEARNERS, "runs")),
-    "experiments": Layer((*_LEARNERS, "runs", "analysis"), ("ray",)),
-    "cli": Layer((*_LEARNERS, "runs", "analysis", "experiments")),
+    "policies": Layer(_LEARNERS, ("PIL", "imageio_ffmpeg", "onnx", "onnxruntime")),
+    "runs": Layer((*_LEARNERS, "policies"), ("tensorboard",)),
+    "advice": Layer((*_LEARNERS, "policies", "runs")),
+    "experiments": Layer((*_LEARNERS, "policies", "runs", "advice"), ("ray",)),
+    "cli": Layer((*_LEARNERS, "policies", "runs", "advice", "experiments")),
 }
 
 # Libraries that one file alone may import: code that numba compiles by itself is not compiled anew when a file

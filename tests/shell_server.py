@@ -55,6 +55,8 @@ def _answer(client: socket.socket) -> None:
         for number, handle in enumerate(handles):
             os.dup2(handle, number)
             os.close(handle)
+        # Those of the server remember whether its own files could be sought in.
+        sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115
         _run(json.loads(message))
     _, status = os.waitpid(child, 0)
     client.send(str(os.waitstatus_to_exitcode(status) & 0xFF).encode())

@@ -97,7 +97,7 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
         ("tabular/perq.py", "import numba"),
         ("deep/replay.py", "from numba import njit"),
         ("deep/replay.py", "def late():\n    from numba.core.decorators import njit"),
-        ("analysis/mountain_car.py", "import importlib\nimportlib.import_module('numba')"),
+        ("advice/visitation/mountain_car.py", "import importlib\nimportlib.import_module('numba')"),
         ("core/options.py", "import numba as nb"),
         ("deep/per_dqn.py", "from holdfast.tabular import perq"),
         ("deep/per_dqn.py", "from holdfast.mdp import TabularMDP"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.main import _build_parser
-from holdfast.runs.algorithms import ALGORITHMS
+from holdfast.policies.algorithms import ALGORITHMS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast.deep import EZGreedyDQN, PerDQN, TempoRLDQN, make_vec_env
     from holdfast.envs import EpisodeLog, GridMap, GridWorld, HoldAction
     from holdfast.mdp import TabularMDP
-    from holdfast.runs import load_policy
+    from holdfast.policies import load_policy
     from holdfast.tabular import (
         EZGreedyQLearning,
         MSAQLearning,
@@ -49,7 +49,7 @@ __all__ = [
     "make_vec_env",
 ]
 
-_PACKAGES = ("core", "mdp", "envs", "tabular", "runs", "deep")
+_PACKAGES = ("core", "mdp", "envs", "tabular", "policies", "deep")
 
 
 def __getattr__(name: str) -> Any:

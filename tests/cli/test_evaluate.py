@@ -10,9 +10,10 @@ import pytest
 from PIL import Image
 
 from holdfast.cli import main
-from holdfast.runs import evaluate, load_policy
-from holdfast.runs.evaluation import evaluation_seeds
-from holdfast.runs.showing import open_policy, sweep_tolerance, sweep_values
+from holdfast.policies import evaluate, load_policy
+from holdfast.policies.evaluation import evaluation_seeds
+from holdfast.policies.opened import open_policy
+from holdfast.policies.tolerance_sweep import sweep_tolerance, sweep_values
 from tests.cli.test_main import imported_by
 from tests.runs.small_runs import NETWORK, TABLE, trained
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.analysis import study_visitation
-from holdfast.analysis.fixed_skip import SkipEstimate
-from holdfast.analysis.intervals import Estimate
-from holdfast.analysis.skip_verdict import skip_verdict
+from holdfast.advice import study_visitation
+from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
+from holdfast.advice.fixed_skips.skips import SkipEstimate
 from holdfast.cli import main
 from holdfast.cli.explore_text import _visits_table, estimates_text
+from holdfast.stats.estimates import Estimate
 
 OWN = '''
 import gymnasium

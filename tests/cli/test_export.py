@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 
 from holdfast.cli import main
-from holdfast.runs import load_policy
+from holdfast.policies import load_policy
 from tests.cli.test_main import HEAVY, imported_by
 from tests.runs.small_runs import NETWORK, TABLE, trained
 
@@ -102,7 +102,7 @@ def test_a_tolerance_is_in_the_graph(runs: Path, tmp_path: Path, capsys: pytest.
 def test_pictures_and_dictionaries_are_shown_line_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tests.runs.test_export import SPACES, policy_for, saved
+    from tests.policies.test_export import SPACES, policy_for, saved
 
     monkeypatch.chdir(tmp_path)
     policy = policy_for(SPACES["dict"])
@@ -120,7 +120,7 @@ def test_pictures_and_dictionaries_are_shown_line_by_line(
 def test_states_that_count_from_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tests.runs.test_export import random_table, table
+    from tests.policies.test_export import random_table, table
 
     monkeypatch.chdir(tmp_path)
     table(tmp_path / "run", random_table(), firsts=(1, 5), k_max=4)
@@ -132,8 +132,8 @@ def test_states_that_count_from_1(
 
 def test_near_ties_are_said() -> None:
     from holdfast.cli.export import _as_text
-    from holdfast.runs.export import Export
-    from holdfast.runs.export_check import Check
+    from holdfast.policies.export import Export
+    from holdfast.policies.export_check import Check
 
     out = _as_text(Export(Path("x.onnx"), 2_500_000, (), (), {}, Check(10_000, 2, 1e-7)))
     assert "2.5 MB" in out
@@ -219,7 +219,7 @@ def test_an_interrupted_export_leaves_nothing(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("holdfast.runs.export_check._decisions", interrupted)
+    monkeypatch.setattr("holdfast.policies.export_check._decisions", interrupted)
     assert main(["export", str(runs / "table"), str(tmp_path / "x.onnx")]) == 130
     assert capsys.readouterr().err == "holdfast export: interrupted\n"
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import torch as th
 from stable_baselines3 import DQN
 
 from holdfast.deep import OptionDQN
-from holdfast.runs import ALGORITHMS, Algorithm
+from holdfast.policies import ALGORITHMS, Algorithm
 
 Factory = Callable[..., OptionDQN]
 """``make(env, policy="MlpPolicy", **overrides)``."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.draw.style import algorithm_color
-from holdfast.runs import ALGORITHMS
+from holdfast.policies import ALGORITHMS
 from tests.conformance.agents import AGENTS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "baselines.md"

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.analysis.advisor import advise_from_visits
-from holdfast.analysis.fixed_skip import exact_skips
-from holdfast.analysis.skip_verdict import skip_verdict
-from holdfast.analysis.visitation import study_visitation
+from holdfast.advice.advisor import advise_from_visits
+from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
+from holdfast.advice.fixed_skips.skips import exact_skips
+from holdfast.advice.visitation.study import study_visitation
 from holdfast.experiments.advice_study import ADVICE, gains, verdict
 from holdfast.experiments.advice_worlds import N_WORLDS, advice_world
 from holdfast.mdp import TabularMDP

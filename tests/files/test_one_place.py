@@ -46,11 +46,12 @@ EXCEPTIONS = {
     ("draw/style.py", "savefig"): "writes to an open file",
     ("envs/installed.py", "read_text"): "source code of installed packages",
     ("envs/grid_map.py", "open"): "a map that the user names; envs stands below files, and looks for pipes itself",
+    ("envs/installed.py", "read_text"): "the source code of installed packages",
     ("experiments/engines/ray.py", "tempfile.TemporaryDirectory"): "a folder of its own, on another machine",
     ("experiments/engines/ray.py", "tempfile.mkdtemp"): "a folder of its own, for Ray",
     ("experiments/worker.py", "os.fdopen"): "the pipe to the one who asked",
-    ("runs/video.py", "shutil.copyfileobj"): "between open files",
-    ("runs/video.py", "tempfile.TemporaryDirectory"): "a folder of its own, for the encoder",
+    ("policies/video.py", "shutil.copyfileobj"): "between open files",
+    ("policies/video.py", "tempfile.TemporaryDirectory"): "a folder of its own, for the encoder",
     ("core/compiling.py", "read_bytes"): "holdfast's own source code",
 }
 """Calls outside that are none of a run's or campaign's files, and why."""

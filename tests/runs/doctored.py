@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InputError
-from holdfast.runs import RunFolder, load_policy, train
+from holdfast.policies import load_policy
+from holdfast.runs import RunFolder, train
 from holdfast.runs.curves import learning_curves
 
 FILES = (

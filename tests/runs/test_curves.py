@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.files import read_rows
 from holdfast.runs.curves import learning_curves, rolling_mean
-from holdfast.runs.statistics import mean_interval
+from holdfast.stats.estimates import mean_interval
 from tests.runs.small_runs import NETWORK, TABLE, trained
 
 

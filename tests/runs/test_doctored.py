@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from holdfast.runs import RunFolder, load_policy, train
+from holdfast.policies import load_policy
+from holdfast.runs import RunFolder, train
 from tests.runs.doctored import FILES, copy_of, mutate, payload, use
 from tests.runs.small_runs import BOTH, trained
 

@@ -21,7 +21,8 @@ READING = """
 import json, resource, sys
 from pathlib import Path
 from holdfast.core.errors import InputError
-from holdfast.runs import load_policy, train
+from holdfast.policies import load_policy
+from holdfast.runs import train
 from holdfast.runs.curves import holds_over_training, learning_curves
 if sys.argv[4] == "network":
     import holdfast.runs.deep_training

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import InputError
-from holdfast.runs import RunFolder, load_policy, train
+from holdfast.policies import load_policy
+from holdfast.runs import RunFolder, train
 from holdfast.runs.curves import holds_over_training, learning_curves
 from holdfast.runs.directory import find_runs
 from holdfast.runs.progress import Progress, Silent

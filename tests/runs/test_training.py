@@ -17,7 +17,8 @@ import pytest
 
 from holdfast.envs import EnvironmentFailedError
 from holdfast.files import read_rows
-from holdfast.runs import ALGORITHMS, RunFolder, load_policy, train
+from holdfast.policies import ALGORITHMS, load_policy
+from holdfast.runs import RunFolder, train
 from holdfast.runs.config import read_options
 from holdfast.runs.progress import Progress, Silent
 from holdfast.runs.session import Session

@@ -18,8 +18,8 @@ from holdfast.core.errors import InputError
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 
 if TYPE_CHECKING:
-    from holdfast.runs import Evaluation
-    from holdfast.runs.showing import Shown
+    from holdfast.policies import Evaluation
+    from holdfast.policies.opened import OpenedPolicy
 
 __all__ = ["add_parser"]
 
@@ -214,8 +214,8 @@ def _wait(trainings: list[subprocess.Popen[str]], stop: StopRequest, demo: Demo,
 
 
 def _show(demo: Demo, out: Path) -> int:
-    from holdfast.runs.evaluation import evaluate, evaluation_seeds
-    from holdfast.runs.showing import open_policy
+    from holdfast.policies.evaluation import evaluate, evaluation_seeds
+    from holdfast.policies.opened import open_policy
 
     # Seeds that no evaluation of the trainings had.
     seeds = evaluation_seeds(0, 1_000_000, demo.episodes)
@@ -234,8 +234,8 @@ def _show(demo: Demo, out: Path) -> int:
     return 0
 
 
-def _table(demo: Demo, shown: list[Shown], found: list[Evaluation]) -> str:
-    from holdfast.runs.statistics import mean_interval
+def _table(demo: Demo, shown: list[OpenedPolicy], found: list[Evaluation]) -> str:
+    from holdfast.stats.estimates import mean_interval
 
     rows: list[tuple[str, list[str]]] = [
         ("best policy, from step", [f"{policy.step:,}" for policy in shown]),
@@ -255,10 +255,10 @@ def _table(demo: Demo, shown: list[Shown], found: list[Evaluation]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _draw(demo: Demo, shown: Shown, found: Evaluation, seed: int, out: Path) -> str:
+def _draw(demo: Demo, shown: OpenedPolicy, found: Evaluation, seed: int, out: Path) -> str:
     from holdfast.draw import draw_curves, draw_hold_histogram, draw_holds_over_training, save_figure
+    from holdfast.policies.pictures import draw_decisions, draw_policy_over, take_trip
     from holdfast.runs.curves import QUANTITIES, holds_over_training, learning_curves
-    from holdfast.runs.looking import draw_decisions, draw_policy_over, take_trip
 
     runs = [demo.folder(number, out) for number in (0, 1)]
     env = shown.make_env()
@@ -286,7 +286,7 @@ def _draw(demo: Demo, shown: Shown, found: Evaluation, seed: int, out: Path) -> 
     return "\n".join([*lines, _film(shown, seed, out, width)]) + "\n"
 
 
-def _film(shown: Shown, seed: int, out: Path, width: int) -> str:
+def _film(shown: OpenedPolicy, seed: int, out: Path, width: int) -> str:
     from holdfast.cli.evaluate import render
 
     try:

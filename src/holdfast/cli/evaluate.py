@@ -15,8 +15,9 @@ from holdfast.cli.policies import acting_options, add_policy_arguments, policy_f
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
-    from holdfast.runs import Evaluation
-    from holdfast.runs.showing import Shown, SweepPoint
+    from holdfast.policies import Evaluation
+    from holdfast.policies.opened import OpenedPolicy
+    from holdfast.policies.tolerance_sweep import SweepPoint
 
 __all__ = ["add_parser", "render"]
 
@@ -95,9 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.cli.values import keyword_arguments
     from holdfast.core.checks import check_integer
     from holdfast.files import make_folders
-    from holdfast.runs.actors import acting_as
-    from holdfast.runs.evaluation import evaluation_seeds
-    from holdfast.runs.showing import open_policy
+    from holdfast.policies.actors import acting_as
+    from holdfast.policies.evaluation import evaluation_seeds
+    from holdfast.policies.opened import open_policy
 
     episodes = check_integer("episodes", arguments.episodes)
     seed = check_integer("seed", arguments.seed, 0)
@@ -112,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     seeds = evaluation_seeds(seed, 0, episodes)
     if arguments.sweep_tolerance:
         return _sweep(shown, seeds, arguments)
-    from holdfast.runs.evaluation import evaluate
+    from holdfast.policies.evaluation import evaluate
 
     # First the film: that it cannot be made is better known before the episodes are played.
     films = [] if arguments.render is None else [render(shown, actor, seeds, arguments.render)]
@@ -139,10 +140,10 @@ def _refuse_what_would_be_ignored(arguments: argparse.Namespace) -> None:
         raise InputError("--axes must be given with --out, the folder that the map is drawn into")
 
 
-def _axes(shown: Shown, given: str | None) -> tuple[int, int] | None:
+def _axes(shown: OpenedPolicy, given: str | None) -> tuple[int, int] | None:
     if given is None:
         return None
-    from holdfast.runs.looking import find_axes
+    from holdfast.policies.pictures import find_axes
 
     env = shown.make_env()
     try:
@@ -152,10 +153,10 @@ def _axes(shown: Shown, given: str | None) -> tuple[int, int] | None:
 
 
 def _pictures(
-    shown: Shown, actor: Any, found: Evaluation, seed: int, axes: tuple[int, int] | None, out: Path
+    shown: OpenedPolicy, actor: Any, found: Evaluation, seed: int, axes: tuple[int, int] | None, out: Path
 ) -> list[Path]:
     from holdfast.draw import draw_hold_histogram, save_figure
-    from holdfast.runs.looking import draw_decisions, draw_policy_over, take_trip
+    from holdfast.policies.pictures import draw_decisions, draw_policy_over, take_trip
 
     env = shown.make_env()
     try:
@@ -170,9 +171,9 @@ def _pictures(
     return [save_figure(figure, out / name) for name, figure in figures.items() if figure is not None]
 
 
-def render(shown: Shown, actor: Any, seeds: list[int], path: Path) -> Path:
+def render(shown: OpenedPolicy, actor: Any, seeds: list[int], path: Path) -> Path:
     """Film the first episodes."""
-    from holdfast.runs.video import FORMATS, film, write_film
+    from holdfast.policies.video import FORMATS, film, write_film
 
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
@@ -196,7 +197,7 @@ def _frames_per_second(env: Any) -> int:
         return 30
 
 
-def _env_with_pictures(shown: Shown) -> Any:
+def _env_with_pictures(shown: OpenedPolicy) -> Any:
     """The environment of a film; one of the user's own may render without being asked to."""
     try:
         return shown.make_env(render_mode="rgb_array")
@@ -213,14 +214,14 @@ def _env_with_pictures(shown: Shown) -> Any:
     )
 
 
-def _title(shown: Shown) -> str:
+def _title(shown: OpenedPolicy) -> str:
     return f"{shown.label}, {shown.algo}, policy of step {shown.step:,}"
 
 
-def _as_text(shown: Shown, found: Evaluation, written: list[Path]) -> str:
+def _as_text(shown: OpenedPolicy, found: Evaluation, written: list[Path]) -> str:
     import numpy as np
 
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     mean, low, high = (float(part[0]) for part in mean_interval(found.returns[:, None]))
     between = "" if np.isnan(low) else f"   95 % interval [{low:.4g}, {high:.4g}]"
@@ -245,10 +246,10 @@ def _as_text(shown: Shown, found: Evaluation, written: list[Path]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _as_json(shown: Shown, found: Evaluation, written: list[Path]) -> dict[str, Any]:
+def _as_json(shown: OpenedPolicy, found: Evaluation, written: list[Path]) -> dict[str, Any]:
     import numpy as np
 
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     mean, low, high = (float(part[0]) for part in mean_interval(found.returns[:, None]))
     return {
@@ -266,9 +267,8 @@ def _as_json(shown: Shown, found: Evaluation, written: list[Path]) -> dict[str, 
     }
 
 
-def _sweep(shown: Shown, seeds: list[int], arguments: argparse.Namespace) -> int:
-    from holdfast.runs.showing import sweep_tolerance, sweep_values
-    from holdfast.runs.tolerance_verdict import tolerance_verdict
+def _sweep(shown: OpenedPolicy, seeds: list[int], arguments: argparse.Namespace) -> int:
+    from holdfast.policies.tolerance_sweep import sweep_tolerance, sweep_values, tolerance_verdict
 
     def told(done: int, of: int) -> None:
         if sys.stderr.isatty():
@@ -314,7 +314,7 @@ def _finite(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in numbers.items()}
 
 
-def _draw_sweep(shown: Shown, points: list[SweepPoint], out: Path) -> Path:
+def _draw_sweep(shown: OpenedPolicy, points: list[SweepPoint], out: Path) -> Path:
     from holdfast.draw import draw_tolerance_sweep, save_figure
 
     figure = draw_tolerance_sweep(

@@ -16,7 +16,7 @@ from holdfast.core.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from holdfast.analysis.exploring import Exploration
+    from holdfast.advice.exploring import EnvironmentAdvice
 
 __all__ = ["add_parser"]
 
@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _from_environment(arguments: argparse.Namespace) -> int:
     from gymnasium.spaces import Discrete
 
-    from holdfast.analysis.exploring import check_numbers, explore
+    from holdfast.advice.exploring import check_numbers, explore
     from holdfast.cli.environments import named_environment, output_folder, prints_apart
     from holdfast.cli.explore_text import as_text
     from holdfast.cli.waiting import Waiting
@@ -179,8 +179,8 @@ def _from_environment(arguments: argparse.Namespace) -> int:
 
 
 def _from_run(arguments: argparse.Namespace) -> int:
-    from holdfast.analysis.fixed_skip import explore_run
-    from holdfast.analysis.skip_verdict import skip_verdict
+    from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
+    from holdfast.advice.fixed_skips.skips import explore_run
     from holdfast.cli.environments import check_folder
     from holdfast.cli.explore_text import estimates_text
     from holdfast.cli.policies import listed_folder
@@ -244,7 +244,7 @@ def _k_values(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _write(found: Exploration, out: Path) -> list[Path]:
+def _write(found: EnvironmentAdvice, out: Path) -> list[Path]:
     from holdfast.draw import save_figure
 
     figure = _figure(found)
@@ -264,8 +264,8 @@ def _write_numbers(document: dict[str, Any], out: Path) -> Path:
     return path
 
 
-def _figure(found: Exploration) -> Figure | None:
-    from holdfast.analysis import draw_visitation
+def _figure(found: EnvironmentAdvice) -> Figure | None:
+    from holdfast.advice import draw_visitation
     from holdfast.draw import draw_exploration_curves
 
     if found.chain is not None:

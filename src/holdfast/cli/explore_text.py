@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.analysis.exploring import Exploration
-    from holdfast.analysis.fixed_skip import ExactSkip, SkipEstimate
-    from holdfast.analysis.intervals import Estimate
-    from holdfast.analysis.results import VisitationStudy
-    from holdfast.analysis.skip_verdict import SkipVerdict
+    from holdfast.advice.exploring import EnvironmentAdvice
+    from holdfast.advice.fixed_skips.skip_verdict import SkipVerdict
+    from holdfast.advice.fixed_skips.skips import ExactSkip, SkipEstimate
+    from holdfast.advice.visitation.results import VisitationStudy
     from holdfast.mdp.exploration import ExplorationCurve
+    from holdfast.stats.estimates import Estimate
 
 __all__ = ["as_text", "estimates_text"]
 
 _COLUMNS = 79
 
 
-def as_text(found: Exploration, written: Sequence[Path], following: str | None = None) -> str:
+def as_text(found: EnvironmentAdvice, written: Sequence[Path], following: str | None = None) -> str:
     """The table, the advice, fixed skips where they are known, what was written, and the command to follow."""
-    from holdfast.analysis.skip_verdict import skip_verdict
+    from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
 
     parts = []
     if found.chain is not None:
@@ -50,7 +50,7 @@ def estimates_text(
     written: Sequence[Path],
 ) -> str:
     """What a replay says about fixed skips, and which of them may be shipped."""
-    from holdfast.analysis.fixed_skip import FEWEST_TUPLES
+    from holdfast.advice.fixed_skips.skips import FEWEST_TUPLES
 
     rows = [
         (
@@ -132,7 +132,7 @@ def _ranking(estimates: Sequence[SkipEstimate]) -> str | None:
 
 
 def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
-    from holdfast.analysis.advisor import clearly_lowest
+    from holdfast.advice.advisor import clearly_lowest
 
     how, lowest = "" if curve.is_exact else ", estimated", clearly_lowest(curve)
     normalised, errors = curve.normalised_kemeny, curve.normalised_error
@@ -153,7 +153,7 @@ def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
 
 
 def _visits_table(name: str, study: VisitationStudy) -> str:
-    from holdfast.analysis.intervals import in_percent
+    from holdfast.stats.intervals import in_percent
 
     several = len({result.mode for result in study.results}) > 1
     succeeds = study.results[0].success is not None
@@ -182,7 +182,7 @@ def _visits_table(name: str, study: VisitationStudy) -> str:
 
 def _ends_table(study: VisitationStudy, several: bool) -> str:
     """How episodes ended, how long they were, and what a step of them gave."""
-    from holdfast.analysis.outcomes import ENDS
+    from holdfast.advice.visitation.outcomes import ENDS
 
     met = [name for name in ENDS if any(result.ends[name].value > 0.0 for result in study.results)]
     if met == ["limit"]:

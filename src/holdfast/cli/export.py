@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
 
 if TYPE_CHECKING:
-    from holdfast.runs.export import Export
-    from holdfast.runs.onnx_graph import Tensor
+    from holdfast.policies.export import Export
+    from holdfast.policies.onnx_graph import Tensor
 
 __all__ = ["add_parser"]
 
@@ -54,7 +54,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Export, print."""
-    from holdfast.runs.export import export_onnx
+    from holdfast.policies.export import export_onnx
 
     try:
         found = export_onnx(

@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What all jobs have in common."""
     from holdfast.cli.values import keyword_arguments
-    from holdfast.runs.algorithms import DEFAULT_ALGORITHM
+    from holdfast.policies.algorithms import DEFAULT_ALGORITHM
 
     given = {
         "environment": arguments.environment,

@@ -196,7 +196,7 @@ def add_parser(verbs: Any) -> None:
 
 def _algorithms() -> str:
     """The list of algorithms, for the help."""
-    from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM
+    from holdfast.policies.algorithms import ALGORITHMS, DEFAULT_ALGORITHM
 
     deep = ", ".join(name for name, algorithm in ALGORITHMS.items() if algorithm.is_deep)
     tabular = ", ".join(name for name, algorithm in ALGORITHMS.items() if not algorithm.is_deep)

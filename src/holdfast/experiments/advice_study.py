@@ -58,9 +58,9 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 def run(job: Job, place: Path) -> Mapping[str, Any]:
     """A row per K_max: what training with it gains, with its interval, and what a fixed skip of that is worth."""
-    from holdfast.analysis.advisor import advise_from_visits
-    from holdfast.analysis.fixed_skip import exact_skips
-    from holdfast.analysis.visitation import study_visitation
+    from holdfast.advice.advisor import advise_from_visits
+    from holdfast.advice.fixed_skips.skips import exact_skips
+    from holdfast.advice.visitation.study import study_visitation
 
     world = advice_world(int(job.setting["world"]))
     seeds = range(int(job.setting["n_seeds"]))
@@ -87,7 +87,7 @@ def gains(scores: NDArray[np.float64], best: float, at_random: float) -> tuple[N
         best: The best return.
         at_random: That of random actions.
     """
-    from holdfast.runs.statistics import mean_estimate
+    from holdfast.stats.estimates import mean_estimate
 
     # Where random actions do almost as well as any, a tenth of the return is the way.
     way = max(abs(best - at_random), 0.1 * max(abs(best), abs(at_random)), 1e-9)

@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast.experiments.spec import Job
 from holdfast.experiments.tables import Table, matrix, select
-from holdfast.runs.statistics import mean_interval
+from holdfast.stats.estimates import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +66,7 @@ class Driver:
 
     Attributes:
         name: What it is called in rows, legends and tables.
-        algorithm: Its name in ``holdfast.runs.algorithms``.
+        algorithm: Its name in ``holdfast.policies.algorithms``.
         arguments: Of the agent, beside the paper's.
     """
 

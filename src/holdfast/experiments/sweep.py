@@ -15,8 +15,8 @@ import numpy as np
 from holdfast.core.errors import InputError
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, select
-from holdfast.runs.algorithms import find_algorithm, nearest_names
-from holdfast.runs.statistics import mean_interval
+from holdfast.policies.algorithms import find_algorithm, nearest_names
+from holdfast.stats.estimates import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -75,7 +75,7 @@ class Agent:
 
     Attributes:
         name: What it is called in rows, legends and tables.
-        algorithm: Its name in ``holdfast.runs.algorithms``.
+        algorithm: Its name in ``holdfast.policies.algorithms``.
         arguments: Of the learner, as JSON values; those that all agents share are in ``Learning``.
     """
 
@@ -188,7 +188,7 @@ def learn(setting: Mapping[str, Any], seeds: Sequence[int], evaluate: bool = Tru
     """The runs of one setting."""
     from holdfast.core.schedules import Exponential
     from holdfast.envs import FrozenLake16, make_env
-    from holdfast.runs.algorithms import find_algorithm
+    from holdfast.policies.algorithms import find_algorithm
 
     arguments = {name: value for name, value in setting.items() if name not in _NOT_OF_THE_LEARNER}
     learner = find_algorithm(setting["algorithm"]).load()

@@ -104,7 +104,7 @@ def curve_panels(rows: Table, lines: Sequence[Line]) -> list[Panel]:
 
 def _curve(rows: Table, grid: str, line: Line) -> Curve | None:
     from holdfast.draw import Curve
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     own = select(rows, grid=grid, agent=line.agent)
     if len(own["seed"]) == 0:
@@ -155,7 +155,9 @@ def aggregate_lines(rows: Table, other: str = "Q") -> list[str]:
     same grid, each with a 95 % interval of the stratified bootstrap. Agents whose runs are not all there yet are
     left out.
     """
-    from holdfast.experiments.stats import bootstrap_estimate, improvement_estimate, interquartile_mean
+    from holdfast.stats.aggregates import interquartile_mean
+    from holdfast.stats.bootstrap import bootstrap_estimate
+    from holdfast.stats.comparisons import improvement_estimate
 
     compared = _over_grids(rows, other)
     head = f"{'over all grids':<{_NAME_WIDTH}}{'interquartile mean':>26}"
@@ -192,7 +194,7 @@ def _agents(rows: Table) -> list[str]:
 
 def _told(values: Floats, is_signed: bool) -> str:
     """Mean and half the width of its interval."""
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     mean, _, high = mean_interval(values)
     half = "" if np.isnan(high) else f" ±{high - mean:.3f}"

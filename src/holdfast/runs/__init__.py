@@ -1,27 +1,19 @@
 """Runs: train any agent into a folder that says everything about it, and go on exactly from where it stopped.
 
-Names are imported when they are first used: the list of algorithms alone is quick to have.
+Names are imported when they are first used.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.runs.algorithms import ALGORITHMS, Algorithm, find_algorithm
     from holdfast.runs.config import RunConfig
     from holdfast.runs.directory import RunFolder, RunInUseError, RunStatus, find_runs
-    from holdfast.runs.evaluation import Evaluation, evaluate
-    from holdfast.runs.export import Export, export_onnx
-    from holdfast.runs.policy_files import load_policy
     from holdfast.runs.progress import Progress, Reporter
     from holdfast.runs.stopping import StopRequest
     from holdfast.runs.training import Outcome, train
 
 __all__ = [
-    "ALGORITHMS",
-    "Algorithm",
-    "Evaluation",
-    "Export",
     "Outcome",
     "Progress",
     "Reporter",
@@ -30,25 +22,11 @@ __all__ = [
     "RunInUseError",
     "RunStatus",
     "StopRequest",
-    "evaluate",
-    "export_onnx",
-    "find_algorithm",
     "find_runs",
-    "load_policy",
     "train",
 ]
 
-_MODULES = (
-    "algorithms",
-    "config",
-    "directory",
-    "evaluation",
-    "policy_files",
-    "progress",
-    "stopping",
-    "training",
-    "export",
-)
+_MODULES = ("config", "directory", "progress", "stopping", "training")
 
 
 def __getattr__(name: str) -> Any:

@@ -20,8 +20,8 @@ from holdfast.core.checks import check_integer, check_real
 from holdfast.core.errors import InputError
 from holdfast.core.saved import json_copy
 from holdfast.files import Entry, as_entry, parse_json
-from holdfast.runs.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
-from holdfast.runs.arguments import check_train_freq
+from holdfast.policies.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
+from holdfast.policies.arguments import check_train_freq
 
 __all__ = [
     "FORMAT",

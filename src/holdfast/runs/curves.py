@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from holdfast.core.errors import InputError
 from holdfast.draw import Curve, Panel, algorithm_color
 from holdfast.files import read_rows
-from holdfast.runs.algorithms import ALGORITHMS
+from holdfast.policies.algorithms import ALGORITHMS
 from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.session import EVALUATION_COLUMNS, HOLD_COLUMNS, METRIC_COLUMNS
-from holdfast.runs.statistics import mean_interval
+from holdfast.stats.estimates import mean_interval
 
 __all__ = [
     "QUANTITIES",

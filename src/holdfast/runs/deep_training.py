@@ -17,11 +17,11 @@ from holdfast.deep import make_vec_env
 from holdfast.deep.option_dqn import OptionDQN
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.envs.training_info import TrainingInfo
-from holdfast.runs.actors import NetworkActor
-from holdfast.runs.arguments import as_python
+from holdfast.policies.actors import NetworkActor
+from holdfast.policies.arguments import as_python
+from holdfast.policies.policy_files import network_state
 from holdfast.runs.config import RunConfig
 from holdfast.runs.events import Events
-from holdfast.runs.policy_files import network_state
 from holdfast.runs.session import EvaluationFailedError, Session
 from holdfast.runs.stopping import TrainingStopped
 

@@ -32,9 +32,9 @@ from holdfast.files import (
     walk_folders,
     write_state,
 )
+from holdfast.policies.policy_files import FOLDER as POLICY
+from holdfast.policies.policy_files import write_policy
 from holdfast.runs.config import RunConfig, read_options, stored_config
-from holdfast.runs.policy_files import FOLDER as POLICY
-from holdfast.runs.policy_files import write_policy
 
 __all__ = ["FORMAT", "RunFolder", "RunInUseError", "RunStatus", "find_runs"]
 
@@ -185,7 +185,7 @@ class RunFolder:
             write_state(unfinished, {"format": FORMAT, "algo": algorithm, **state}, _PLACES)
 
     def write_policy(self, state: Mapping[str, Any]) -> None:
-        """Replace the run's policy; see ``holdfast.runs.policy_files``."""
+        """Replace the run's policy; see ``holdfast.policies.policy_files``."""
         self.check_lock()
         write_policy(self.entry, state)
 

@@ -14,9 +14,9 @@ from holdfast.core.errors import InputError
 from holdfast.core.saved import take, take_integer, take_mapping, take_number
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.files import Rows, read_rows
+from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate, evaluation_seeds
 from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
-from holdfast.runs.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate, evaluation_seeds
 from holdfast.runs.events import Events
 from holdfast.runs.progress import Pace, Progress, Reporter
 from holdfast.runs.stopping import StopRequest, TrainingStopped

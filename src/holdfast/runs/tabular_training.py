@@ -13,10 +13,10 @@ from holdfast.core.errors import InputError
 from holdfast.core.saved import take_array, take_mapping
 from holdfast.core.schedules import tabulate
 from holdfast.envs import EnvironmentFailedError, EpisodeLog, NamedFailures, make_env
-from holdfast.runs.actors import TableActor
-from holdfast.runs.arguments import as_python
+from holdfast.policies.actors import TableActor
+from holdfast.policies.arguments import as_python
+from holdfast.policies.policy_files import table_state
 from holdfast.runs.config import RunConfig
-from holdfast.runs.policy_files import table_state
 from holdfast.runs.session import Session
 from holdfast.runs.stopping import TrainingStopped
 from holdfast.tabular import EpisodeOutcomes, RunState, TabularLearner

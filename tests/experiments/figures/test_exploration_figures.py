@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.analysis import study_visitation
+from holdfast.advice import study_visitation
 from holdfast.draw import save_figure
 from holdfast.envs import exploration_kernel, make_env
 from holdfast.experiments.figures import find_experiment

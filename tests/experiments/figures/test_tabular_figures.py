@@ -10,7 +10,7 @@ from scipy.stats import trim_mean
 
 from holdfast.draw import save_figure
 from holdfast.experiments.figures import find_experiment
-from holdfast.experiments.figures.tabular_perf import PRINTED
+from holdfast.experiments.figures.grid_returns import PRINTED
 from holdfast.experiments.tables import Table, select, setting_column
 from holdfast.experiments.tabular_results import aggregate_lines
 from holdfast.experiments.tabular_study import ALL_LEARNERS
@@ -207,7 +207,7 @@ def test_as_printed() -> None:
     assert len(jobs) == len(usual)
     assert {(job.setting["alpha"], job.setting["initial_std"]) for job in jobs} == {(0.01, 1.0)}
     assert not {job.id for job in jobs} & {job.id for job in usual}
-    assert find_experiment("holdfast.experiments.figures.tabular_perf:PRINTED").title == PRINTED.title
+    assert find_experiment("holdfast.experiments.figures.grid_returns:PRINTED").title == PRINTED.title
 
 
 def test_the_study_has_everybody(tmp_path: Path) -> None:

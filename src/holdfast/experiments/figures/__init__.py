@@ -1,7 +1,7 @@
-"""The figures that can be reproduced, one module each, with an ``EXPERIMENT`` in it.
+"""The figures that can be reproduced; those that differ in data only stand in one module.
 
-To add one: a file here whose name is the label's, in small letters and without ``fig:``, and a line in ``LABELS``.
-Modules are imported when they are asked for.
+To add one: an ``Experiment`` in a module here, and a line in ``_PLACES``. Modules are imported when they are asked
+for.
 """
 
 from __future__ import annotations
@@ -13,29 +13,31 @@ from dataclasses import replace
 from holdfast.core.errors import InputError
 from holdfast.core.user_code import user_code
 from holdfast.experiments.spec import Experiment
-from holdfast.runs.algorithms import nearest_names
+from holdfast.policies.algorithms import nearest_names
 
 __all__ = ["LABELS", "PENDING", "find_experiment", "find_label", "is_code"]
 
-LABELS = (
-    "fig:Kemeny",
-    "fig:kem_complete",
-    "fig:adv_exploration",
-    "fig:adv_exploration_fix",
-    "fig:all_pers_update",
-    "fig:sync_env",
-    "fig:sync_val",
-    "fig:sync",
-    "fig:tabular",
-    "fig:tabular_perf",
-    "fig:tabular_noboot",
-    "fig:tabular_multi",
-    "fig:tabular_times",
-    "fig:mtcar",
-    "fig:mt_car_2",
-    "fig:mtcar_comp",
-)
-"""In the order in which they are listed."""
+_PLACES = {
+    "fig:Kemeny": "chain_curves:KEMENY",
+    "fig:kem_complete": "chain_curves:KEMENY_AND_ENTROPY",
+    "fig:adv_exploration": "car_visits:DYNAMIC",
+    "fig:adv_exploration_fix": "car_visits:FIXED",
+    "fig:all_pers_update": "all_pers_update:EXPERIMENT",
+    "fig:sync_env": "sync_env:EXPERIMENT",
+    "fig:sync_val": "sync_val:EXPERIMENT",
+    "fig:sync": "sync:EXPERIMENT",
+    "fig:tabular": "tabular:EXPERIMENT",
+    "fig:tabular_perf": "grid_returns:METHODS",
+    "fig:tabular_noboot": "grid_returns:WITHOUT_BOOTSTRAP",
+    "fig:tabular_multi": "grid_returns:MORE_UPDATES",
+    "fig:tabular_times": "tabular_times:EXPERIMENT",
+    "fig:mtcar": "car_returns:METHODS",
+    "fig:mt_car_2": "car_returns:WITHOUT_BOOTSTRAP",
+    "fig:mtcar_comp": "car_returns:LARGER_BATCHES",
+}
+"""Module and name of each figure, in the order in which they are listed."""
+
+LABELS = tuple(_PLACES)
 
 PENDING = ("fig:atari", "fig:atariK", "fig:freeway_extended", "fig:freeway_comp")
 """Figures of the paper that cannot be made yet."""
@@ -53,8 +55,8 @@ def find_experiment(name: str) -> Experiment:
         place, _, attribute = name.partition(":")
         return replace(_imported(place, attribute, name), reference=name)
     label = find_label(name)
-    module = f"{__name__}.{re.sub(r'[^a-z0-9_]', '_', label.removeprefix('fig:').lower())}"
-    return replace(_imported(module, "EXPERIMENT", label), reference=label)
+    module, _, attribute = _PLACES[label].partition(":")
+    return replace(_imported(f"{__name__}.{module}", attribute, label), reference=label)
 
 
 def find_label(name: str) -> str:

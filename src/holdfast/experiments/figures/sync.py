@@ -109,7 +109,7 @@ def _draw_persistences(axes: Axes, rows: Table) -> None:
 
 def _draw_curve(axes: Axes, x: Floats, errors: Floats, color: Any, label: str, style: str = "solid") -> None:
     """Mean of (run, iteration) and its interval."""
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     shown = x <= _SHOWN
     mean, low, high = mean_interval(errors[:, shown])

@@ -87,7 +87,7 @@ def _draw_means(axes: Axes, rows: Table, per_step: bool) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
     from holdfast.draw.style import PALETTE
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     means: list[Floats] = []
     for grid, title in GRIDS.items():
@@ -128,7 +128,7 @@ def _times(rows: Table, grid: str) -> tuple[Floats, Floats, Floats] | None:
 
 def summary(rows: Table) -> list[str]:
     """Milliseconds of a run and microseconds of a step."""
-    from holdfast.runs.statistics import mean_interval
+    from holdfast.stats.estimates import mean_interval
 
     found = {title.split()[0]: _times(rows, grid) for grid, title in GRIDS.items()}
     times = {title: own for title, own in found.items() if own is not None}

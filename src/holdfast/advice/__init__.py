@@ -1,0 +1,47 @@
+"""Advice on how long actions should be held: where random options lead, and what a fixed frame skip costs.
+
+Names are imported when they are first used: to count needs nothing that draws.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.advice.exploring import EnvironmentAdvice, explore
+    from holdfast.advice.fixed_skips.skips import estimate_run_skips, estimate_skips, exact_skips
+    from holdfast.advice.visitation.pictures import draw_visitation
+    from holdfast.advice.visitation.random_options import Setting
+    from holdfast.advice.visitation.results import Visitation, VisitationStudy
+    from holdfast.advice.visitation.study import StudyProgress, study_visitation
+
+__all__ = [
+    "EnvironmentAdvice",
+    "Setting",
+    "StudyProgress",
+    "Visitation",
+    "VisitationStudy",
+    "draw_visitation",
+    "estimate_run_skips",
+    "estimate_skips",
+    "exact_skips",
+    "explore",
+    "study_visitation",
+]
+
+_MODULES = (
+    "visitation.random_options",
+    "visitation.results",
+    "visitation.study",
+    "visitation.pictures",
+    "fixed_skips.skips",
+    "exploring",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for place in _MODULES:
+            module = importlib.import_module(f"holdfast.advice.{place}")
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"module 'holdfast.advice' has no attribute {name!r}")

@@ -1,0 +1,170 @@
+"""From what random options find to a longest hold K_max: the rule, and the sentence that says why.
+
+Advice is about exploration: before anything is learnt, which holds lead further than single steps do? It rests on
+the first of these that tells the settings apart, the smallest K being what the others are compared with:
+
+1. **success**: in equal time more episodes meet something better than going on (``visitation.outcomes``).
+   An end whose reward is like that of going on counts only where no end is marked as a failure by a worse one;
+2. **return**: the mean return of random options is higher, where episodes are of comparable length and hardly any
+   of them fail. A return says when an episode ended before it says how well it went;
+3. **coverage**: more places are visited, among the K that do no harm: a place that is reached by falling is no
+   gain.
+
+A K does **harm** if in equal time clearly more of its episodes fail, or if its rewards are clearly lower: the
+returns (mean and upper tenth) where lengths are comparable; else the reward per step, which is what equal time
+gives; and no rewards at all where each step gives the same, for then they only repeat how long episodes were.
+
+"More", "higher" and "lower" mean that the 95 % intervals are apart. Places have no interval: there are more of
+them if the smallest K visits less than 95 % of what is visited most, which is a hint and no finding. They do not
+tell where there are too few episodes to see harm, where episodes did not end and were cut off, and where nearly
+every observation is new. Of the K that are as good as the best, and better than the smallest, the smallest is
+advised: what is held for longer is learnt from less. Where none of them tells, K_max stays the smallest: no advice
+is better than wrong advice. On a model that is known exactly, Kemeny's constant takes the place of all this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from holdfast.advice.advice_sentences import (
+    because_of_nothing,
+    because_of_places,
+    because_of_return,
+    because_of_success,
+)
+from holdfast.advice.harm import HARDLY_ANY, are_of_comparable_length, harm_of, successes_tell
+from holdfast.advice.visitation.results import Visitation, VisitationStudy
+from holdfast.core.errors import InputError
+from holdfast.mdp.exploration import ExplorationCurve
+from holdfast.stats.estimates import Estimate
+
+__all__ = ["Advice", "advise_from_chain", "advise_from_visits", "clearly_lowest"]
+
+AS_GOOD = 0.95
+"""Share of the largest coverage from which on a coverage counts as as good."""
+
+CLEARLY_LOWER = 0.995
+"""Share of Kemeny's constant at the smallest K below which a dip is one."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A longest hold, and why.
+
+    Attributes:
+        k_max: K_max.
+        basis: ``"success"``, ``"return"``, ``"coverage"``, ``"kemeny"``; ``"none"``: nothing speaks for
+            holding.
+        sentence: Why, with the numbers behind it.
+    """
+
+    k_max: int
+    basis: str
+    sentence: str
+
+
+def advise_from_visits(study: VisitationStudy) -> Advice:
+    """The longest hold that a study of random options speaks for; it must have the mode ``"dynamic"``."""
+    results = sorted(
+        (result for result in study.results if result.mode == "dynamic"), key=lambda found: found.k_max
+    )
+    if not results:
+        raise InputError("study must have results of the mode 'dynamic' to advise a longest hold")
+    first = results[0]
+    if len(results) == 1:
+        return _alone(first.k_max)
+    if successes_tell(results):
+        chosen = _clearly_best(results, lambda result: result.successes_per_step or _nothing())
+        if chosen is not None:
+            return Advice(chosen.k_max, "success", because_of_success(first, chosen))
+    sound = [result for result in results if result is first or _returns_tell(first, result)]
+    chosen = _clearly_best(sound, lambda result: result.mean_return)
+    if chosen is not None:
+        return Advice(chosen.k_max, "return", because_of_return(first, chosen))
+    return _by_coverage(study, first, results)
+
+
+def advise_from_chain(curve: ExplorationCurve) -> Advice:
+    """The longest hold at which Kemeny's constant is lowest."""
+    first = int(curve.k_max[0])
+    if len(curve.k_max) == 1:
+        return _alone(first)
+    lowest = clearly_lowest(curve)
+    if lowest is None:
+        longer = ", ".join(str(k) for k in curve.k_max[1:])
+        said = f"none of {longer} lowers" if len(curve.k_max) > 2 else f"{longer} does not lower"
+        return Advice(
+            first,
+            "none",
+            f"k_max = {first}: {said} Kemeny's constant of {curve.H} steps by half a percent or more, so "
+            "that holding does not help to get about here.",
+        )
+    k_max, value = int(curve.k_max[lowest]), float(curve.kemeny[lowest] / curve.kemeny[0])
+    return Advice(
+        k_max,
+        "kemeny",
+        f"k_max = {k_max}: there Kemeny's constant of {curve.H} steps of random options, the expected time to "
+        f"get anywhere, is lowest, {value:.3f} of what it is with k_max = {first}.",
+    )
+
+
+def clearly_lowest(curve: ExplorationCurve) -> int | None:
+    """Which K_max has the lowest constant, as an index; None if it is not half a percent below the smallest's.
+
+    Where constants are estimated, two standard errors come on top.
+    """
+    best = curve.best
+    value, error = float(curve.kemeny[best] / curve.kemeny[0]), float(curve.normalised_error[best])
+    return None if best == 0 or value + 2.0 * error > CLEARLY_LOWER else best
+
+
+def _alone(k_max: int) -> Advice:
+    return Advice(k_max, "none", f"k_max = {k_max}: there is nothing to compare it with.")
+
+
+def _clearly_best(results: Sequence[Visitation], measure: Callable[[Visitation], Estimate]) -> Visitation | None:
+    """The smallest K that is as good as the best and clearly better than the smallest of all; None without one."""
+    first = measure(results[0])
+    best = max((measure(result) for result in results), key=lambda found: found.value)
+    better = (result for result in results if measure(result).low > first.high)
+    return next((result for result in better if measure(result).high >= best.low), None)
+
+
+def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Visitation]) -> Advice:
+    harms = [harm_of(study.going_on, first, result) for result in results]
+    worst = harms[-1] or next((harm for harm in reversed(harms) if harm is not None), None)
+    silence = _why_places_do_not_tell(study, results)
+    if silence is not None:
+        return Advice(first.k_max, "none", because_of_nothing(first, f"places do not tell, for {silence}", worst))
+    harmless = [result for result, harm in zip(results, harms, strict=True) if harm is None]
+    most = max(result.coverage for result in harmless)
+    chosen = next(result for result in harmless if result.coverage >= AS_GOOD * most)
+    if chosen is first:
+        reason = "nor do they visit more places without harm" if worst else "nor do they visit more places"
+        return Advice(first.k_max, "none", because_of_nothing(first, reason, worst))
+    return Advice(chosen.k_max, "coverage", because_of_places(study.going_on, first, chosen))
+
+
+def _returns_tell(first: Visitation, result: Visitation) -> bool:
+    """Whether two mean returns say which setting did better, and not only when episodes failed."""
+    return are_of_comparable_length(first, result) and all(
+        found.ends["worse"].value <= HARDLY_ANY for found in (first, result)
+    )
+
+
+def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation]) -> str | None:
+    """What keeps coverage from saying anything; None if nothing does."""
+    if not study.has_places:
+        return "nearly every observation is new, so that places cannot be compared here"
+    if any(result.cut_off for result in results):
+        return "episodes that did not end were cut off"
+    # A quantile whose upper end is not known may be anything: so it is with fewer than 36 episodes.
+    if any(math.isnan(result.upper_return.high) for result in results):
+        return "there are too few episodes to see whether longer holds do harm; play more steps"
+    return None
+
+
+def _nothing() -> Estimate:
+    return Estimate(0.0, 0.0, 0.0)

@@ -1,0 +1,175 @@
+"""Which environments have compiled random options, and their episodes, some hundred thousand steps at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
+from numpy.typing import NDArray
+
+from holdfast.advice.visitation.compiled_options import roll_model
+from holdfast.advice.visitation.mountain_car import Car, car_of, roll_cars
+from holdfast.advice.visitation.random_options import Budget, RollOut, Setting, option_stream
+from holdfast.envs import GridWorld
+from holdfast.envs.episode_log import episode_seed
+from holdfast.tabular.simulator import FlatModel, flat_model
+from holdfast.tabular.world import is_plain_grid, opaque_wrapper, own_step_limit
+
+__all__ = ["CarGame", "CompiledRoller", "ModelGame", "find_compiled"]
+
+_STEPS_AT_A_TIME = 2**18
+
+
+def find_compiled(env: gymnasium.Env[Any, Any], seed: int) -> CompiledRoller | None:
+    """Compiled random options that do exactly what ``env`` does, or None where there are none.
+
+    There are some for Gymnasium's MountainCar and for grid worlds without slips, within wrappers that pass every
+    step through as it is (a time limit among them) and no other. They agree with the general way bit for bit.
+
+    Args:
+        env: Where.
+        seed: Of the study.
+    """
+    if opaque_wrapper(env) is not None:
+        return None
+    limit = own_step_limit(env)
+    inner = env.unwrapped
+    if isinstance(inner, GridWorld) and is_plain_grid(env) and inner.slip == 0.0:
+        return CompiledRoller(ModelGame(flat_model(inner.tabular_mdp()), limit), seed)
+    car = car_of(inner)
+    return None if car is None else CompiledRoller(CarGame(car, limit, seed), seed)
+
+
+class Game(Protocol):
+    """Something that plays many episodes at once."""
+
+    step_limit: int | None
+    """Steps after which an episode is truncated; None if it never is."""
+
+    def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
+        """``n`` episodes of at most ``longest`` steps, the first of which has the number ``first``."""
+        ...
+
+
+class CompiledRoller:
+    """Random options, compiled.
+
+    Args:
+        game: Where.
+        seed: Of the study.
+    """
+
+    def __init__(self, game: Game, seed: int) -> None:
+        self._game = game
+        self._seed = seed
+
+    def roll(self, setting: Setting, budget: Budget) -> Iterator[RollOut]:
+        """The same episodes as step by step in the environment."""
+        draws = option_stream(self._seed, setting)
+        longest = min(self._game.step_limit or budget.longest_episode, budget.longest_episode)
+        episodes = steps = 0
+        while not budget.is_spent(episodes, steps):
+            # Never more than are sure to be wanted, however long they get.
+            sure = budget.episodes_left(episodes, steps, longest)
+            n = max(1, min(sure, _STEPS_AT_A_TIME // longest))
+            played = self._game.play(setting, episodes, n, longest, draws)
+            episodes, steps = episodes + n, steps + int(played.lengths.sum())
+            yield played
+
+
+class CarGame:
+    """MountainCar.
+
+    Args:
+        car: The dynamics.
+        step_limit: Steps after which an episode is truncated; None if it never is.
+        seed: Of the study.
+    """
+
+    def __init__(self, car: Car, step_limit: int | None, seed: int) -> None:
+        self.step_limit = step_limit
+        self._car = car
+        self._seed = seed
+        # One of our own, to be asked where an episode starts.
+        self._env = MountainCarEnv()
+        self._starts: list[float] = []
+
+    def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
+        """``n`` episodes of at most ``longest`` steps."""
+        seen = np.empty((n * (longest + 1), 2), np.float32)
+        lengths, decisions, terminated = _records(n)
+        starts = self._starts_of(first, n)
+        k_max, draws_duration = setting.k_max, setting.draws_duration
+        roll_cars(
+            self._car,
+            starts,
+            k_max,
+            draws_duration,
+            longest,
+            draws,
+            seen,
+            lengths,
+            decisions,
+            terminated,
+        )
+        steps = int(lengths.sum())
+        cut_off = _cut_off(self.step_limit, longest, lengths, terminated)
+        return RollOut(seen[: steps + n], np.full(steps, -1.0), lengths, decisions, terminated, cut_off)
+
+    def _starts_of(self, first: int, n: int) -> NDArray[np.float64]:
+        """(n,) positions; they are the same in all settings."""
+        for episode in range(len(self._starts), first + n):
+            self._env.reset(seed=episode_seed(self._seed, 0, episode))
+            self._starts.append(float(self._env.state[0]))
+        return np.array(self._starts[first : first + n])
+
+
+class ModelGame:
+    """A deterministic model.
+
+    Args:
+        model: It has one first state.
+        step_limit: Steps after which an episode is truncated; None if it never is.
+    """
+
+    def __init__(self, model: FlatModel, step_limit: int | None) -> None:
+        self.step_limit = step_limit
+        self._model = model
+
+    def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
+        """``n`` episodes of at most ``longest`` steps."""
+        seen, rewards = np.empty(n * (longest + 1), np.int64), np.empty(n * longest)
+        lengths, decisions, terminated = _records(n)
+        k_max, draws_duration = setting.k_max, setting.draws_duration
+        roll_model(
+            self._model,
+            n,
+            k_max,
+            draws_duration,
+            longest,
+            draws,
+            seen,
+            rewards,
+            lengths,
+            decisions,
+            terminated,
+        )
+        steps = int(lengths.sum())
+        cut_off = _cut_off(self.step_limit, longest, lengths, terminated)
+        return RollOut(seen[: steps + n], rewards[:steps], lengths, decisions, terminated, cut_off)
+
+
+def _records(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Room for the lengths, decisions and ends of n episodes."""
+    return np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+
+
+def _cut_off(
+    step_limit: int | None, longest: int, lengths: NDArray[np.int64], terminated: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """(n,) which episodes neither terminated nor met a time limit of their own."""
+    has_own_end = step_limit is not None and step_limit <= longest
+    return np.asarray(~terminated & (lengths >= longest) & (not has_own_end))

@@ -1,0 +1,118 @@
+"""MountainCar: Persistent DQN beside TempoRL and DQN, without its bootstrap, and beside larger batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.experiments.car_training import (
+    COLUMNS,
+    NOTES,
+    STUDY,
+    Driver,
+    dqn,
+    draw_returns_by_panel,
+    ez_greedy,
+    msa_dqn,
+    per_dqn,
+    plan_training,
+    return_lines,
+    run_training,
+    temporl_dqn,
+)
+from holdfast.experiments.spec import Experiment
+from holdfast.experiments.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "LARGER_BATCHES",
+    "METHODS",
+    "UNSCALED",
+    "WITHOUT_BOOTSTRAP",
+    "draw_against_larger_batches",
+    "draw_mountain_car",
+    "draw_without_bootstrap",
+]
+
+_OWN = (per_dqn(8), per_dqn(16))
+_METHODS = {"MountainCar": (*_OWN, temporl_dqn(8), dqn())}
+_WITHOUT_BOOTSTRAP = {"MountainCar": (per_dqn(8), msa_dqn(8), temporl_dqn(8))}
+_LARGER_BATCHES = {
+    "larger batches": (*_OWN, dqn(8), dqn(16)),
+    "εz-greedy": (*_OWN, ez_greedy(8), ez_greedy(16)),
+    "εz-greedy, larger batches": (*_OWN, ez_greedy(8, 8), ez_greedy(16, 16)),
+}
+"""Who is drawn in which panel, figure by figure."""
+
+
+def draw_mountain_car(rows: Table) -> Figure:
+    """Training returns of Persistent DQN, TempoRL and DQN.
+
+    Paper: Figure fig:mtcar
+    """
+    return draw_returns_by_panel(rows, _METHODS)
+
+
+def draw_without_bootstrap(rows: Table) -> Figure:
+    """Training returns of Persistent DQN with and without the bootstrap, and of TempoRL.
+
+    Paper: Figure fig:mt_car_2
+    """
+    return draw_returns_by_panel(rows, _WITHOUT_BOOTSTRAP)
+
+
+def draw_against_larger_batches(rows: Table) -> Figure:
+    """Training returns of Persistent DQN in every panel: beside DQN with larger batches, εz-greedy, and both.
+
+    Paper: Figure fig:mtcar_comp
+    """
+    return draw_returns_by_panel(rows, _LARGER_BATCHES)
+
+
+def _drivers(panels: Mapping[str, Sequence[Driver]]) -> tuple[Driver, ...]:
+    """Each once, in the order in which they are first drawn."""
+    return tuple({driver.name: driver for panel in panels.values() for driver in panel}.values())
+
+
+METHODS, WITHOUT_BOOTSTRAP, LARGER_BATCHES = (
+    Experiment(
+        label=label,
+        title=f"MountainCar: {title}",
+        columns=COLUMNS,
+        plan=partial(plan_training, drivers=_drivers(panels), runs=runs),
+        run=run_training,
+        draw=draw,
+        summary=return_lines,
+        notes=NOTES,
+        shared=STUDY,
+    )
+    for label, title, panels, runs, draw in (
+        ("fig:mtcar", "PerDQN with K_max 8 and 16, TempoRL and DQN", _METHODS, 20, draw_mountain_car),
+        (
+            "fig:mt_car_2",
+            "PerDQN with and without the bootstrap, and TempoRL",
+            _WITHOUT_BOOTSTRAP,
+            20,
+            draw_without_bootstrap,
+        ),
+        (
+            "fig:mtcar_comp",
+            "PerDQN beside larger batches and εz-greedy",
+            _LARGER_BATCHES,
+            10,
+            draw_against_larger_batches,
+        ),
+    )
+)
+
+UNSCALED = replace(
+    METHODS,
+    label="fig:mtcar_unscaled",
+    title=f"{METHODS.title}, observations as they are",
+    plan=partial(plan_training, drivers=_drivers(_METHODS), runs=20, scaled=False),
+)
+"""The first of them with positions and velocities as they are."""

@@ -1,0 +1,214 @@
+"""How soon the grids are learnt: PerQ-learning beside others, without its bootstrap, and beside more updates.
+
+The paper compares with Q-learning that makes K_max updates per step and calls the numbers equal; about 20.8 for
+K_max = 8 would be. So both are shown. From zero initial values, on grids whose moves are certain and whose rewards
+are at the ends, repeating an update changes how large values are but not their signs, and nothing that a greedy
+episode shows. So the same is also done with small random initial values, where it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.decomposition import equal_updates_per_step
+from holdfast.experiments.spec import Experiment
+from holdfast.experiments.tables import Table, select, table_length
+from holdfast.experiments.tabular_curves import (
+    AS_PRINTED,
+    COLUMNS,
+    NOTES,
+    SIZES,
+    STUDY,
+    Agent,
+    Learning,
+    equal_q,
+    msa,
+    per_q,
+    plain_q,
+    plan_curves,
+    repeated_q,
+    run_curves,
+    temporl,
+)
+from holdfast.experiments.tabular_results import (
+    Line,
+    agent_lines,
+    aggregate_lines,
+    draw_returns_by_row,
+    has_rows,
+    score_lines,
+    shaded_lines,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "METHODS",
+    "MORE_UPDATES",
+    "PRINTED",
+    "WITHOUT_BOOTSTRAP",
+    "draw_returns",
+    "draw_returns_of_more_updates",
+    "draw_returns_without_bootstrap",
+]
+
+_BY_K = [per_q(4), per_q(8), per_q(16)]
+_OTHERS = [temporl(8), plain_q()]
+_K_VALUES = (4, 8, 16)
+_INITIAL = {0.0: "initial values 0", 0.01: "initial values N(0, .01²)"}
+"""What is written of each standard deviation."""
+
+Plan = Iterator[tuple[Mapping[str, Any], int]]
+
+
+def plan_methods(scale: str, learning: Learning | None = None) -> Plan:
+    """Everybody on every grid."""
+    return plan_curves([*_BY_K, *_OTHERS], SIZES[scale], learning)
+
+
+def plan_without_bootstrap(scale: str) -> Plan:
+    """Everybody on every grid; K_max = 8 alone at the smallest scale."""
+    return plan_curves(_agents(_without_bootstrap, scale), SIZES[scale])
+
+
+def plan_more_updates(scale: str) -> Plan:
+    """Everybody on every grid, with each kind of initial values; K_max = 8 alone at the smallest scale."""
+    for initial_std in _INITIAL:
+        yield from plan_curves(_agents(_more_updates, scale), SIZES[scale], Learning(initial_std=initial_std))
+
+
+def _without_bootstrap(k_max: int) -> list[Agent]:
+    return [plain_q(), temporl(k_max), per_q(k_max), msa(k_max), msa(k_max, is_padded=True)]
+
+
+def _more_updates(k_max: int) -> list[Agent]:
+    return [per_q(k_max), plain_q(), repeated_q(k_max), equal_q(k_max)]
+
+
+def _agents(row: Callable[[int], list[Agent]], scale: str) -> list[Agent]:
+    """All that stand in the rows of a figure, each once."""
+    return list(
+        {agent.name: agent for k in (_K_VALUES if scale != "smoke" else (8,)) for agent in row(k)}.values()
+    )
+
+
+def _shown(rows: Table, row: Callable[[int], list[Agent]]) -> tuple[int, ...]:
+    """The K_max that there are rows of."""
+    return tuple(k for k in _K_VALUES if has_rows(rows, row(k), beside=plain_q())) or _K_VALUES
+
+
+def draw_returns(rows: Table) -> Figure:
+    """Greedy returns over episodes: above PerQ-learning by K_max, below with K_max = 8 beside the others.
+
+    Paper: Figure fig:tabular_perf
+    """
+    return draw_returns_by_row(
+        {"by K": (rows, shaded_lines(_BY_K)), "K = 8": (rows, agent_lines([_BY_K[1], *_OTHERS]))}
+    )
+
+
+def draw_returns_without_bootstrap(rows: Table) -> Figure:
+    """Greedy returns over episodes, a row for each K_max; MSA-Q-learning as the paper has it, and padded.
+
+    Paper: Figure fig:tabular_noboot
+    """
+    row = _without_bootstrap
+    return draw_returns_by_row({f"K = {k}": (rows, agent_lines(row(k))) for k in _shown(rows, row)})
+
+
+def draw_returns_of_more_updates(rows: Table) -> Figure:
+    """Greedy returns over episodes, a row for each K_max and kind of initial values.
+
+    Paper: Figure fig:tabular_multi
+    """
+    from holdfast.draw import algorithm_color
+    from holdfast.draw.style import PALETTE
+
+    # In colours of their own: where they coincide with the first, their dashes are seen upon it.
+    looks = [
+        (algorithm_color("perq"), 0),
+        (algorithm_color("q"), 0),
+        (PALETTE["vermilion"], 1),
+        (PALETTE["sky"], 2),
+    ]
+    drawn = {}
+    for title, own in _parts(rows).items():
+        for k in _shown(own, _more_updates):
+            lines = [Line(agent.name, *look) for agent, look in zip(_more_updates(k), looks, strict=True)]
+            drawn[f"K = {k}, {title}"] = (own, lines)
+    return draw_returns_by_row(drawn)
+
+
+def methods_summary(rows: Table) -> list[str]:
+    """Scores of everybody, grid by grid and over all of them."""
+    return [*score_lines(rows), "", *aggregate_lines(rows)]
+
+
+def summary_without_bootstrap(rows: Table) -> list[str]:
+    """The same, and what padded means."""
+    padded = "padded: a hold that ends the episode also updates the durations beyond its end"
+    return [*methods_summary(rows), "", padded]
+
+
+def summary_of_more_updates(rows: Table) -> list[str]:
+    """Scores of everybody, and how many updates are equal."""
+    lines = []
+    for title, own in _parts(rows).items():
+        lines += [title, *methods_summary(own), ""]
+    equal = ", ".join(f"{equal_updates_per_step(k):.1f} (K={k})" for k in _K_VALUES)
+    return [*lines, f"updates per step of PerQ, uniform κ: {equal}"]
+
+
+def _parts(rows: Table) -> dict[str, Table]:
+    """The rows of each kind of initial values."""
+    parts = {title: select(rows, initial_std=initial_std) for initial_std, title in _INITIAL.items()}
+    return {title: own for title, own in parts.items() if table_length(own) > 0}
+
+
+METHODS = Experiment(
+    label="fig:tabular_perf",
+    title="returns on the grids: PerQ by K_max, and beside TempoRL and Q-learning",
+    columns=COLUMNS,
+    plan=plan_methods,
+    run=run_curves,
+    draw=draw_returns,
+    summary=methods_summary,
+    notes=NOTES,
+    shared=STUDY,
+)
+
+PRINTED = replace(
+    METHODS,
+    label="fig:tabular_perf_as_printed",
+    title=f"{METHODS.title}, N(0,1) and α = .01 as printed",
+    plan=partial(plan_methods, learning=AS_PRINTED),
+    notes=NOTES[:1],
+)
+"""The same with the initial values and the learning rate that the paper prints."""
+
+WITHOUT_BOOTSTRAP = replace(
+    METHODS,
+    label="fig:tabular_noboot",
+    title="returns on the grids without the bootstrap, by K_max",
+    plan=plan_without_bootstrap,
+    draw=draw_returns_without_bootstrap,
+    summary=summary_without_bootstrap,
+)
+
+MORE_UPDATES = replace(
+    METHODS,
+    label="fig:tabular_multi",
+    title="returns on the grids, against Q-learning with more updates",
+    plan=plan_more_updates,
+    draw=draw_returns_of_more_updates,
+    summary=summary_of_more_updates,
+    notes=(
+        *NOTES,
+        "Not in the paper: as many updates as PerQ-learning really makes; and small random initial values, since "
+        "from zero ones repeating an update changes no greedy episode.",
+    ),
+)

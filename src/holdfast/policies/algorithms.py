@@ -1,0 +1,139 @@
+"""The one list of algorithms: what the command line, its help, the tests and the documentation go by."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.errors import InputError
+
+if TYPE_CHECKING:
+    from holdfast.policies.arguments import Argument
+
+__all__ = ["ALGORITHMS", "DEFAULT_ALGORITHM", "Algorithm", "find_algorithm", "nearest_names"]
+
+_SET_ELSEWHERE = {
+    "self",
+    "env",
+    "seed",
+    "device",
+    "verbose",
+    "tensorboard_log",
+    # These do nothing here.
+    "optimize_memory_usage",
+    "n_steps",
+    "_init_setup_model",
+}
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An algorithm by the name that users type.
+
+    Attributes:
+        name: That name.
+        title: What it is called in tables and pictures.
+        summary: What it is, in a few words.
+        location: ``module:class``; imported when it is first needed.
+        stands_for: Arguments that the name fixes.
+    """
+
+    name: str
+    title: str
+    summary: str
+    location: str
+    stands_for: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether it learns with a network, step by step; otherwise in a table, episode by episode."""
+        return self.location.startswith("holdfast.deep")
+
+    def load(self) -> Any:
+        """The class."""
+        module, _, name = self.location.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def arguments(self) -> dict[str, Argument]:
+        """The arguments that may be set, by name, with ``k_max`` where the algorithm has one."""
+        from holdfast.policies.arguments import argument_of
+
+        parameters = inspect.signature(self.load().__init__).parameters
+        found = {
+            name: argument_of(parameter)
+            for name, parameter in parameters.items()
+            if name not in _SET_ELSEWHERE and name not in self.stands_for
+        }
+        return {name: argument for name, argument in found.items() if argument is not None}
+
+    @property
+    def holds(self) -> bool:
+        """Whether it has a largest persistence of its own to choose."""
+        return "k_max" in self.arguments()
+
+    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments, as JSON values: those given, which are checked, and the defaults of the others.
+
+        Args:
+            given: By name.
+
+        Raises:
+            ValueError: A name is unknown, or a value of the wrong kind.
+        """
+        known = self.arguments()
+        for name in given:
+            if name in self.stands_for:
+                fixed = f"{name}={self.stands_for[name]!r}"
+                raise InputError(
+                    f"set must not name {name!r}: algo={self.name!r} stands for {fixed}", "set", "algo"
+                )
+            if name not in known:
+                hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
+                raise InputError(f"set names {name!r}, which {self.name} does not have; {hint}", "set")
+        return {
+            name: argument.check(given[name]) if name in given else argument.default
+            for name, argument in known.items()
+        }
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm("perdqn", "PerDQN", "Persistent DQN: all persistences at once", "holdfast.deep:PerDQN"),
+        Algorithm("dqn", "DQN", "every action held for one step", "holdfast.deep:PerDQN", {"k_max": 1}),
+        Algorithm(
+            "msa-dqn", "MSA-DQN", "no bootstrap across persistences", "holdfast.deep:PerDQN", {"bootstrap": False}
+        ),
+        Algorithm("temporl-dqn", "TempoRL DQN", "an action, then how long to skip", "holdfast.deep:TempoRLDQN"),
+        Algorithm("ez-dqn", "εz-greedy DQN", "DQN that holds what it explores", "holdfast.deep:EZGreedyDQN"),
+        Algorithm("perq", "PerQ-learning", "PerDQN's operator in a table", "holdfast.tabular:PerQLearning"),
+        Algorithm("q", "Q-learning", "every action held for one step", "holdfast.tabular:QLearning"),
+        Algorithm("msa-q", "MSA-Q-learning", "no bootstrap across persistences", "holdfast.tabular:MSAQLearning"),
+        Algorithm("temporl-q", "TempoRL", "an action, then how long to skip", "holdfast.tabular:TempoRLQLearning"),
+        Algorithm(
+            "ez-q", "εz-greedy", "Q-learning that holds what it explores", "holdfast.tabular:EZGreedyQLearning"
+        ),
+    )
+}
+"""By name, in the order in which they are listed."""
+
+
+DEFAULT_ALGORITHM = "perdqn"
+
+
+def find_algorithm(name: Any) -> Algorithm:
+    """The algorithm of that name, or one sentence with the nearest ones."""
+    if isinstance(name, str) and name in ALGORITHMS:
+        return ALGORITHMS[name]
+    hint = nearest_names(str(name).lower(), ALGORITHMS, cutoff=0.4)
+    raise InputError(f"algo must be one of {', '.join(ALGORITHMS)}, not {name!r}{'; ' * bool(hint)}{hint}", "algo")
+
+
+def nearest_names(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """A question with the names that were perhaps meant, or nothing."""
+    nearest = difflib.get_close_matches(name, list(known), n=2, cutoff=cutoff)
+    return f"did you mean {' or '.join(nearest)}?" if nearest else ""

@@ -1,0 +1,163 @@
+"""A policy as an ONNX file, for programs that have neither holdfast nor PyTorch."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gymnasium import spaces
+
+from holdfast.core.checks import check_integer
+from holdfast.core.distribution import install_command
+from holdfast.core.errors import InputError
+from holdfast.core.saved import take, take_integer
+from holdfast.files import replace_file
+from holdfast.policies.actors import NetworkActor, TableActor, acting_as
+from holdfast.policies.export_check import Check, check_export
+from holdfast.policies.onnx_graph import Graph, Tensor
+from holdfast.policies.onnx_policies import network_graph, table_graph
+from holdfast.policies.policy_files import actor_of, read_policy
+
+__all__ = ["Export", "export_onnx"]
+
+_SUFFIX = ".onnx"
+_LARGEST_START = 2**62
+
+
+@dataclass(frozen=True)
+class Export:
+    """An exported policy.
+
+    Attributes:
+        path: The file.
+        size: Its bytes.
+        inputs: What it takes; shapes without the axis of the observations.
+        outputs: What it gives.
+        metadata: What it says about itself.
+        check: How its decisions compared with those of the policy.
+    """
+
+    path: Path
+    size: int
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    metadata: dict[str, str]
+    check: Check
+
+
+def export_onnx(
+    policy: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    decision_tolerance: float | None = None,
+    interrupt_margin: float | None = None,
+    check: int = 10_000,
+    seed: int = 0,
+    told: Callable[[int, int], None] = lambda done, all_of_them: None,
+) -> Export:
+    """Write the policy of a run as an ONNX file, after ONNX Runtime has decided with it as the policy does.
+
+    Args:
+        policy: The run's folder, or the folder of a policy.
+        file: Ends in .onnx; replaced as a whole or not at all.
+        decision_tolerance: In the graph; as trained by default.
+        interrupt_margin: In the metadata; as trained by default.
+        check: Observations whose decisions are compared.
+        seed: Of these.
+        told: Called with how many have been compared, and how many there are.
+
+    Raises:
+        ValueError: There is no policy, it is damaged or of a kind that cannot be exported, it decides otherwise
+            than its graph, or the file cannot be written.
+    """
+    path = _target(Path(file))
+    check, seed = check_integer("check", check), check_integer("seed", seed, 0)
+    _require_packages()
+    state = read_policy(Path(policy))
+    actor = acting_as(actor_of(state), decision_tolerance, interrupt_margin)
+    graph, space = _graph(actor, state)
+    metadata = _metadata(actor, graph, state)
+    data = _serialized(graph, metadata)
+    found = check_export(data, actor, space, check, seed, told)
+    try:
+        with replace_file(path) as written:
+            written.write(data)
+    except OSError as error:
+        raise InputError(
+            f"file must be one that can be written, and {str(path)!r} is not: {error.strerror}", "file"
+        ) from None
+    return Export(path, len(data), graph.inputs, graph.outputs, metadata, found)
+
+
+def _target(path: Path) -> Path:
+    if path.suffix.lower() != _SUFFIX:
+        raise InputError(f"file must end in {_SUFFIX}, not {str(path)!r}", "file")
+    if not path.parent.is_dir():
+        raise InputError(
+            f"file must be in a folder that exists, and there is no folder {str(path.parent)!r}", "file"
+        )
+    if path.is_dir():
+        raise InputError(f"file must be a file, and {str(path)!r} is a folder", "file")
+    return path
+
+
+def _require_packages() -> None:
+    try:
+        for package in ("onnx", "onnxruntime"):
+            importlib.import_module(package)
+    except ImportError:
+        raise InputError(f"export needs the packages onnx and onnxruntime: {install_command('onnx')}") from None
+
+
+def _graph(actor: Any, state: Mapping[str, Any]) -> tuple[Graph, spaces.Space[Any]]:
+    """The graph of a policy, and the space of its observations."""
+    match actor:
+        case NetworkActor():
+            return network_graph(actor.policy), actor.policy.observation_space
+        case TableActor():
+            first_state, first_action = (
+                take_integer(state, name, -_LARGEST_START, _LARGEST_START)
+                for name in ("first_state", "first_action")
+            )
+            graph = table_graph(actor.policy, first_state, first_action)
+            return graph, spaces.Discrete(len(actor.policy.table), start=first_state)
+    raise InputError(f"a policy of {take(state, 'algorithm')} cannot be exported")
+
+
+def _metadata(actor: Any, graph: Graph, state: Mapping[str, Any]) -> dict[str, str]:
+    """What a program may want to know of the policy; what is not known or not set is left out."""
+    from holdfast import __version__
+
+    about = state.get("about")
+    about = about if isinstance(about, Mapping) else {}
+    tolerance, margin = (None if number is None else float(number) for number in actor.acting)
+    is_table = isinstance(actor, TableActor)
+    # What is from the file may be anything.
+    known = {
+        "holdfast_version": (__version__, str),
+        "algorithm": (state.get("algorithm"), str),
+        "environment": (about.get("label"), str),
+        "training_step": (about.get("step"), int),
+        "k_max": (graph.outputs[-1].shape[1], int),
+        "first_state": (state["first_state"] if is_table else None, int),
+        "first_action": (state["first_action"] if is_table else int(actor.policy.action_space.start), int),
+        "decision_tolerance": (tolerance, float),
+        "interrupt_margin": (margin, float),
+    }
+    texts = {name: str(value) for name, (value, kind) in known.items() if type(value) is kind}
+    return {name: text.encode(errors="replace").decode() for name, text in texts.items()}
+
+
+def _serialized(graph: Graph, metadata: Mapping[str, str]) -> bytes:
+    """The graph as a file has it, after the checker of the format has seen it."""
+    import onnx
+
+    model = graph.model(metadata)
+    try:
+        onnx.checker.check_model(model, full_check=True)
+        return bytes(model.SerializeToString())
+    except Exception as error:  # the checker's own classes have no other base
+        raise ValueError(f"the exported policy is no valid ONNX model: {error}") from None

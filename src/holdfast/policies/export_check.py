@@ -1,0 +1,229 @@
+"""Whether an exported policy decides as the policy does: ONNX Runtime against ``decide``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from holdfast.core.choice import Decision, few_decision_option
+from holdfast.core.errors import InputError, is_raised_by_holdfast
+from holdfast.policies.actors import NetworkActor, TableActor
+from holdfast.policies.onnx_policies import space_inputs
+
+__all__ = ["Check", "check_export", "draw_observations"]
+
+_NUMBERS_AT_ONCE = 2**22
+"""Numbers of a batch, observations and values together."""
+_BATCH = 256
+_ALONE = 32
+"""Of the first observations, those that are decided about one at a time as well."""
+
+_ROUNDING = 1e-5
+"""By how much of the largest value of a batch two ways of adding up the same network may differ."""
+
+_UNBOUNDED = 1e30
+
+
+class Check(NamedTuple):
+    """What a comparison of decisions found.
+
+    Attributes:
+        observations: Compared.
+        near_ties: Those whose decisions differ, because rounding swaps options of equal value.
+        largest_difference: Of a value.
+    """
+
+    observations: int
+    near_ties: int
+    largest_difference: float
+
+    @property
+    def equal(self) -> int:
+        """Observations whose decisions are equal."""
+        return self.observations - self.near_ties
+
+
+def check_export(
+    data: bytes,
+    actor: NetworkActor | TableActor,
+    space: spaces.Space[Any],
+    n: int,
+    seed: int,
+    told: Callable[[int, int], None] = lambda done, all_of_them: None,
+) -> Check:
+    """Compare the decisions of a model, run by ONNX Runtime, with those of the policy it was made from.
+
+    Args:
+        data: The model as a file has it.
+        actor: The policy.
+        space: Of its observations.
+        n: How many of them are drawn.
+        seed: Of the drawing.
+        told: Called with how many have been compared, and ``n``.
+
+    Raises:
+        InputError: One of the two cannot decide.
+        ValueError: They differ by more than rounding, which is a fault of the graph.
+    """
+    client = _Client(data, space)
+    random = np.random.default_rng(seed)
+    near_ties, largest = 0, 0.0
+    size = _batch_size(actor, space)
+    for begin in range(0, n, size):
+        batch = draw_observations(space, min(size, n - begin), random, begin)
+        ours, theirs = _decisions(actor, batch), client.decide(batch)
+        scale = float(np.abs(ours.values).max())
+        difference, swapped = _compare(actor, ours, theirs, scale)
+        near_ties, largest = near_ties + swapped, max(largest, difference)
+        for number in range(min(_ALONE, n) if begin == 0 else 0):
+            one = _row(batch, number)
+            theirs = client.decide(_row(batch, slice(number, number + 1)))
+            _compare(actor, _alone(_decide(actor, one)), theirs, scale)
+        told(min(begin + size, n), n)
+    return Check(n, near_ties, largest)
+
+
+def _batch_size(actor: NetworkActor | TableActor, space: spaces.Space[Any]) -> int:
+    """Observations that are drawn and decided about at once: no more than memory is sure to hold."""
+    if isinstance(actor, TableActor):
+        numbers = actor.policy.table[0].size
+    else:
+        numbers = int(actor.policy.action_space.n) * actor.policy.k_max
+    parts = space.spaces.values() if isinstance(space, spaces.Dict) else (space,)
+    numbers += sum(math.prod(part.shape or ()) for part in parts)
+    return max(1, min(_BATCH, _NUMBERS_AT_ONCE // int(numbers)))
+
+
+def _compare(
+    actor: NetworkActor | TableActor, ours: Decision, theirs: Decision, scale: float
+) -> tuple[float, int]:
+    """The largest difference of a value, and how many decisions rounding has swapped."""
+    if [part.shape for part in theirs] != [part.shape for part in ours]:
+        raise ValueError("the exported policy does not give one decision per observation: nothing was written")
+    with np.errstate(invalid="ignore"):
+        largest = float(np.abs(theirs.values.astype(np.float64) - ours.values).max())
+    # A NaN is no small difference.
+    if not largest <= (_ROUNDING * scale if isinstance(actor, NetworkActor) else 0.0):
+        raise ValueError(f"the exported policy has other values, by {largest:.2g}: nothing was written")
+    if not _equal(theirs, _by_the_rule(actor, theirs.values) or ours).all():
+        raise ValueError("the exported policy decides otherwise by the same values: nothing was written")
+    # With the same rule, another decision can only come from values that rounding has changed.
+    return largest, int((~_equal(theirs, ours)).sum())
+
+
+def _by_the_rule(actor: NetworkActor | TableActor, values: NDArray[Any]) -> Decision | None:
+    """What a network's policy makes of these values; a table is exact, and needs no second opinion."""
+    if isinstance(actor, TableActor):
+        return None
+    with np.errstate(over="ignore"):
+        actions, holds = few_decision_option(values, actor.policy.decision_tolerance)
+    return Decision(actions + actor.policy.action_space.start, holds, values)
+
+
+def _equal(one: Decision, other: Decision) -> NDArray[np.bool_]:
+    return np.asarray((one.action == other.action) & (one.hold == other.hold))
+
+
+class _Client:
+    """The model in ONNX Runtime, on one thread and without a word."""
+
+    def __init__(self, data: bytes, space: spaces.Space[Any]) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        self._names = {key: part.name for key, part in space_inputs(space).items()}
+        try:
+            self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # ONNX Runtime's own classes have no other base
+            raise _refusal("ONNX Runtime does not take the exported policy", error) from None
+
+    def decide(self, batch: Any) -> Decision:
+        """The decisions about a batch of observations."""
+        parts = batch if isinstance(batch, dict) else {"all": batch}
+        try:
+            found = self._session.run(None, {self._names[key]: part for key, part in parts.items()})
+        except Exception as error:  # the same
+            raise _refusal("ONNX Runtime cannot run the exported policy", error) from None
+        return Decision(*found)
+
+
+def _decisions(actor: NetworkActor | TableActor, batch: Any) -> Decision:
+    if isinstance(actor, NetworkActor):
+        return _decide(actor, batch)
+    return Decision(*map(np.array, zip(*(_decide(actor, state) for state in batch), strict=True)))
+
+
+def _decide(actor: NetworkActor | TableActor, observation: Any) -> Decision:
+    try:
+        with np.errstate(over="ignore"):
+            return actor.decide(observation)
+    except Exception as error:  # whatever PyTorch says of it
+        if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
+            raise
+        raise _refusal("the policy cannot decide about the observations of its own space", error) from None
+
+
+def _alone(decision: Decision) -> Decision:
+    return Decision(*(np.asarray(part)[None] for part in decision))
+
+
+def _row(batch: Any, index: int | slice) -> Any:
+    return {key: part[index] for key, part in batch.items()} if isinstance(batch, dict) else batch[index]
+
+
+def _refusal(what: str, error: Exception) -> InputError:
+    """One sentence about what somebody else's code said."""
+    return InputError(f"{what}: {' '.join(str(error).split())[:200]}")
+
+
+# Observations ---------------------------------------------------------------------------------------------------
+
+
+def draw_observations(
+    space: spaces.Space[Any], n: int, random: np.random.Generator, begin: int | None = None
+) -> Any:
+    """``n`` observations of a space as one array, or as a dictionary of arrays.
+
+    Of a Discrete space, with a ``begin``, they come in order from that number on: none again before all have.
+    """
+    match space:
+        case spaces.Dict():
+            return {key: draw_observations(part, n, random) for key, part in space.spaces.items()}
+        case spaces.Discrete():
+            numbers = random.integers(space.n, size=n) if begin is None else np.arange(begin, begin + n)
+            return (space.start + numbers % int(space.n)).astype(np.int64)
+        case spaces.MultiDiscrete():
+            return (space.start + random.integers(space.nvec, size=(n, *space.shape))).astype(space.dtype)
+        case spaces.MultiBinary():
+            return random.integers(2, size=(n, *space.shape)).astype(space.dtype)
+        case spaces.Box():
+            return _draw_box(space, n, random)
+    raise InputError(f"there are no observations of the space {type(space).__name__} to check")
+
+
+def _draw_box(space: spaces.Box, n: int, random: np.random.Generator) -> NDArray[Any]:
+    if space.low.dtype.kind == "f":
+        return np.clip(_draw_numbers(space, n, random), space.low, space.high).astype(space.dtype)
+    whole: dict[str, Any] = {"low": space.low, "high": space.high, "dtype": space.low.dtype}
+    return np.asarray(random.integers(**whole, size=(n, *space.shape), endpoint=True))
+
+
+def _draw_numbers(space: spaces.Box, n: int, random: np.random.Generator) -> NDArray[np.float64]:
+    """Evenly between the bounds; from a bound that has no other, or from 0, normally and in several sizes."""
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    has_low, has_high = np.abs(low) < _UNBOUNDED, np.abs(high) < _UNBOUNDED
+    low, high = np.where(has_low, low, 0.0), np.where(has_high, high, 0.0)
+    shape = (n, *space.shape)
+    away = random.normal(size=shape) * 10.0 ** random.uniform(-1.0, 1.0, (n, *(1 for _ in space.shape)))
+    return np.select(
+        [has_low & has_high, has_low, has_high],
+        [low + random.random(shape) * (high - low), low + np.abs(away), high - np.abs(away)],
+        away,
+    )

@@ -1,0 +1,209 @@
+"""Policies as ONNX graphs: from observations to action, hold and values.
+
+PyTorch's exporter is not asked: the layers are few and known, the rule must be the same in ties and for any number
+of observations, and a table has no PyTorch in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import spaces
+
+from holdfast.core.errors import InputError
+from holdfast.policies.onnx_graph import OUTPUTS, Graph, Tensor
+
+if TYPE_CHECKING:
+    from holdfast.deep.networks import OptionQNetwork, StackedHeads
+    from holdfast.deep.policies import OptionPolicy
+    from holdfast.tabular import Policy
+
+__all__ = ["network_graph", "space_inputs", "table_graph"]
+
+
+def _outputs(dtype: str, n_actions: int, k_max: int) -> list[Tensor]:
+    action, hold, values = OUTPUTS
+    return [Tensor(action, "int64", ()), Tensor(hold, "int64", ()), Tensor(values, dtype, (n_actions, k_max))]
+
+
+# Tables ---------------------------------------------------------------------------------------------------------
+
+
+def table_graph(policy: Policy, first_state: int, first_action: int) -> Graph:
+    """A tabular policy: the option of every state, to be looked up."""
+    n_states, n_actions, k_max = policy.table.shape
+    graph = Graph([Tensor("observation", "int64", ())], _outputs("float64", n_actions, k_max))
+    actions, holds = policy.options()
+    state = graph.add("Sub", "observation", graph.constant(first_state, np.int64))
+    state = graph.checked_index(state, n_states)
+    for name, table in zip(OUTPUTS, (actions + first_action, holds, policy.table), strict=True):
+        graph.add("Gather", graph.constant(table), state, output=name)
+    return graph
+
+
+# Networks -------------------------------------------------------------------------------------------------------
+
+
+def network_graph(policy: OptionPolicy) -> Graph:
+    """The policy of a network: what is done to observations, the layers, and the rule.
+
+    Raises:
+        ValueError: It has a layer or observations that holdfast's own networks do not have.
+    """
+    from holdfast.deep.networks import OptionQNetwork
+
+    network = policy.q_net
+    if type(network) is not OptionQNetwork:
+        raise InputError(f"a policy with the network {type(network).__name__} cannot be exported")
+    n_actions, k_max = int(policy.action_space.n), policy.k_max
+    inputs = space_inputs(policy.observation_space)
+    graph = Graph(list(inputs.values()), _outputs("float32", n_actions, k_max))
+    features = _layers(graph, network.trunk, _features(graph, network, inputs))
+    values = _heads(graph, network.heads, features)
+    graph.decide(values, n_actions, k_max, policy.decision_tolerance, int(policy.action_space.start))
+    return graph
+
+
+def space_inputs(space: spaces.Space[Any]) -> dict[str, Tensor]:
+    """The inputs for observations of a space, by the keys of a dictionary; of another space one, by "all".
+
+    Raises:
+        ValueError: There are none for such a space.
+    """
+    if not isinstance(space, spaces.Dict):
+        return {"all": _input(space, "observation")}
+    # No input can have the name of an output; there are no keys with a dot.
+    names = {key: f"observation.{key}" if key in OUTPUTS else key for key in space.spaces}
+    return {key: _input(part, names[key]) for key, part in space.spaces.items()}
+
+
+def _input(space: spaces.Space[Any], name: str) -> Tensor:
+    if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        return Tensor(name, np.dtype(space.dtype).name, space.shape or ())
+    raise InputError(f"a policy that sees the space {type(space).__name__} cannot be exported")
+
+
+def _features(graph: Graph, network: OptionQNetwork, inputs: Mapping[str, Tensor]) -> str:
+    """(n, features) what the trunk sees."""
+    extractor: Any = network.features_extractor
+    space: Any = network.observation_space
+    parts = space.spaces if isinstance(space, spaces.Dict) else {"all": space}
+    found = []
+    for key, part in getattr(extractor, "extractors", {"all": extractor}).items():
+        if key not in parts:
+            raise InputError(f"a policy with the layer {type(part).__name__} for a dictionary cannot be exported")
+        seen = _numbers(graph, parts[key], inputs[key].name, network.normalize_images)
+        if key in network.scalers:
+            scaler = network.scalers[key]
+            seen = graph.add("Sub", seen, graph.constant(_array(scaler.centre)))
+            seen = graph.add("Div", seen, graph.constant(_array(scaler.half_width)))
+        found.append(_layers(graph, part, seen))
+    return graph.add("Concat", *found, axis=1)
+
+
+def _numbers(graph: Graph, space: spaces.Space[Any], seen: str, normalize_images: bool) -> str:
+    """What SB3 makes of observations: one-hot vectors of whole numbers, pictures between 0 and 1."""
+    from stable_baselines3.common.preprocessing import is_image_space
+
+    match space:
+        case spaces.Discrete():
+            return _one_hot(graph, seen, int(space.n))
+        case spaces.MultiDiscrete():
+            parts = []
+            for column, n in enumerate(space.nvec.tolist()):
+                one = graph.add("Gather", seen, graph.constant(column, np.int64), axis=1)
+                parts.append(_one_hot(graph, one, n))
+            return graph.add("Concat", *parts, axis=1)
+    numbers = graph.cast(seen, np.float32)
+    if normalize_images and is_image_space(space):
+        return graph.add("Div", numbers, graph.constant(255.0, np.float32))
+    return numbers
+
+
+def _one_hot(graph: Graph, index: str, n: int) -> str:
+    """(n,) → (n, N)."""
+    index = graph.checked_index(graph.cast(index, np.int64), n)
+    column = graph.add("Unsqueeze", index, graph.constant([1], np.int64))
+    return graph.cast(graph.add("Equal", column, graph.constant(np.arange(n, dtype=np.int64))), np.float32)
+
+
+# Layers ---------------------------------------------------------------------------------------------------------
+
+
+def _layers(graph: Graph, module: Any, seen: str) -> str:
+    """What a layer, or a chain of layers, makes of ``seen``."""
+    match type(module).__name__:
+        case "Sequential":
+            for layer in module:
+                seen = _layers(graph, layer, seen)
+            return seen
+        case "NatureCNN":
+            return _layers(graph, module.linear, _layers(graph, module.cnn, seen))
+        case "ConvFeatures":
+            return _layers(graph, module.layers, seen)
+        case "Flatten" | "FlattenExtractor":
+            return graph.add("Flatten", seen, axis=1)
+        case "Linear":
+            weights = [graph.constant(_array(part)) for part in (module.weight, module.bias)]
+            return graph.add("Gemm", seen, *weights, transB=1)
+        case "Conv2d":
+            weights = [graph.constant(_array(part)) for part in (module.weight, module.bias)]
+            return graph.add("Conv", seen, *weights, strides=list(module.stride))
+    return _activated(graph, module, seen)
+
+
+def _activated(graph: Graph, module: Any, seen: str) -> str:
+    add = graph.add
+    match type(module).__name__:
+        case "ReLU":
+            return add("Relu", seen)
+        case "Tanh":
+            return add("Tanh", seen)
+        case "ELU":
+            return add("Elu", seen, alpha=float(module.alpha))
+        case "LeakyReLU":
+            return add("LeakyRelu", seen, alpha=float(module.negative_slope))
+        case "SiLU":
+            return add("Mul", seen, add("Sigmoid", seen))
+        case "Mish":
+            return add("Mul", seen, add("Tanh", add("Softplus", seen)))
+        case "GELU":
+            one, half, root = (graph.constant(number, np.float32) for number in (1.0, 0.5, math.sqrt(2.0)))
+            return add("Mul", add("Mul", seen, half), add("Add", add("Erf", add("Div", seen, root)), one))
+    raise InputError(f"a policy with the layer {type(module).__name__} cannot be exported")
+
+
+def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
+    """(n, A, K) the values."""
+    from holdfast.deep.networks import StackedLinear
+
+    layers: list[Any] = list(heads.layers)
+    for layer in layers:
+        if type(layer) is not StackedLinear:
+            raise InputError(f"a policy with the layer {type(layer).__name__} cannot be exported")
+    first, *others = layers
+    k_max, width, _ = first.weight.shape
+    weights = [graph.constant(_array(part.flatten(0, 1))) for part in (first.weight, first.bias)]
+    values = graph.add("Gemm", features, *weights, transB=1)
+    values = graph.add("Reshape", values, graph.constant([0, k_max, width], np.int64))
+    values = graph.add("Transpose", values, perm=[1, 0, 2])
+    for layer in others:
+        values = _activated(graph, heads.activation, values)
+        values = graph.add("MatMul", values, graph.constant(_array(layer.weight.transpose(1, 2))))
+        values = graph.add("Add", values, graph.constant(_array(layer.bias.unsqueeze(1))))
+    if heads.dueling:
+        state_value, advantages = _last_axis(graph, values, 0, 1), _last_axis(graph, values, 1, 2**31)
+        mean = graph.add("ReduceMean", advantages, axes=[2], keepdims=1)
+        values = graph.add("Sub", graph.add("Add", state_value, advantages), mean)
+    return graph.add("Transpose", values, perm=[1, 2, 0])
+
+
+def _last_axis(graph: Graph, values: str, begin: int, end: int) -> str:
+    return graph.add("Slice", values, *(graph.constant([number], np.int64) for number in (begin, end, 2)))
+
+
+def _array(tensor: Any) -> Any:
+    return tensor.detach().cpu().numpy()

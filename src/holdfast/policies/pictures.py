@@ -1,0 +1,176 @@
+"""What there is to see of a policy: its values where it decides, and its choices over a plane of observations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from holdfast.draw import CellLayout, HoldMap, draw_hold_map, draw_option_values, draw_policy
+from holdfast.envs import GridWorld, action_names, observation_names
+from holdfast.envs.names import two_axes
+from holdfast.policies.actors import NetworkActor, TableActor
+from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, play
+
+__all__ = ["Trip", "choose_axes", "draw_decisions", "draw_policy_over", "find_axes", "hold_map", "take_trip"]
+
+Floats = NDArray[np.float64]
+
+_ALONG = 64
+"""Places along an axis."""
+_ROOM = 0.15
+"""Part of the range that was seen by which a picture reaches beyond it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trip:
+    """An episode to look at.
+
+    Attributes:
+        observations: One per step, and the last.
+        decided: (steps + 1,) where something was decided.
+    """
+
+    observations: Sequence[Any]
+    decided: NDArray[np.bool_]
+
+    def decisions(self, n: int) -> list[int]:
+        """Steps of ``n`` of its decisions, the first and others spread evenly; all if there are fewer."""
+        steps = np.flatnonzero(self.decided)
+        places = np.unique(np.linspace(0, len(steps) - 1, n).round().astype(int))
+        return [int(step) for step in steps[places]]
+
+
+def take_trip(actor: Actor, env: gymnasium.Env[Any, Any], seed: int, longest: int = LONGEST_EPISODE) -> Trip:
+    """One greedy episode."""
+    moments = list(play(actor, env, seed, longest))
+    return Trip([moment.observation for moment in moments], np.array([moment.is_decided for moment in moments]))
+
+
+def find_axes(given: str, env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
+    """Two axes of an observation by their numbers or names, with a comma between.
+
+    Raises:
+        ValueError: They are not two different ones of those that there are.
+    """
+    return two_axes(given, observation_names(env))
+
+
+def choose_axes(actor: NetworkActor, trip: Trip, space: spaces.Box) -> tuple[int, int]:
+    """The two axes along which the policy changes its choice most often, through the middle of an episode.
+
+    Those that are the same throughout the episode come last.
+    """
+    seen = _places(trip)
+    middle, (low, high) = np.median(seen, axis=0), _ranges(seen, space)
+    changes = []
+    for axis in range(seen.shape[1]):
+        line = np.repeat(middle[None], _ALONG, axis=0)
+        line[:, axis] = np.linspace(low[axis], high[axis], _ALONG)
+        choice = actor.decide(line.astype(space.dtype))
+        options = np.stack([choice.action, choice.hold])
+        is_still = np.ptp(seen[:, axis]) == 0.0
+        changes.append(-1 if is_still else int((options[:, 1:] != options[:, :-1]).any(axis=0).sum()))
+    first, second = sorted(np.argsort(-np.array(changes), kind="stable")[:2])
+    return int(first), int(second)
+
+
+def hold_map(
+    actor: Actor, env: gymnasium.Env[Any, Any], trip: Trip, axes: tuple[int, int] | None
+) -> HoldMap | None:
+    """A policy's choices over two axes of its observations, all others as in the middle of an episode.
+
+    Args:
+        actor: Who decides.
+        env: Where.
+        trip: An episode.
+        axes: Two numbers; None chooses them.
+
+    Returns:
+        None where observations are no vectors of at least two numbers.
+    """
+    space = env.observation_space
+    is_vector = isinstance(space, spaces.Box) and len(space.shape) == 1 and space.shape[0] >= 2
+    if not isinstance(actor, NetworkActor) or not is_vector or not isinstance(space, spaces.Box):
+        return None
+    across, up = choose_axes(actor, trip, space) if axes is None else axes
+    seen = _places(trip)
+    low, high = _ranges(seen, space)
+    x, y = np.linspace(low[across], high[across], _ALONG), np.linspace(low[up], high[up], _ALONG)
+    plane = np.repeat(np.median(seen, axis=0)[None], _ALONG * _ALONG, axis=0)
+    plane[:, across], plane[:, up] = np.tile(x, _ALONG), np.repeat(y, _ALONG)
+    choice = actor.decide(plane.astype(space.dtype))
+    names = observation_names(env)
+    assert isinstance(env.action_space, spaces.Discrete)
+    return HoldMap(
+        x,
+        y,
+        (choice.action - env.action_space.start).reshape(_ALONG, _ALONG),
+        choice.hold.reshape(_ALONG, _ALONG),
+        actor.policy.k_max,
+        (names[across], names[up]),
+        action_names(env),
+        seen[:, [across, up]],
+        trip.decided,
+        "" if seen.shape[1] == 2 else "the other observations as in the middle of the episode",
+    )
+
+
+def draw_policy_over(
+    actor: Actor,
+    env: gymnasium.Env[Any, Any],
+    trip: Trip,
+    axes: tuple[int, int] | None = None,
+    title: str | None = None,
+) -> Figure | None:
+    """A policy as a picture: held actions as long arrows on a grid, or a map over two numbers that it observes.
+
+    Args:
+        actor: Who decides.
+        env: Where.
+        trip: An episode to lay over the map.
+        axes: Of the map; None chooses them.
+        title: Written above.
+
+    Returns:
+        None where there is no such picture.
+    """
+    grid = env.unwrapped
+    if isinstance(actor, TableActor) and isinstance(grid, GridWorld):
+        layout = CellLayout(grid.map.shape, grid.map.start, grid.map.goals, grid.map.holes)
+        return draw_policy(actor.policy.table, layout, options=actor.policy.options(), title=title)
+    found = hold_map(actor, env, trip, axes)
+    return None if found is None else draw_hold_map(found, title)
+
+
+def draw_decisions(actor: Actor, env: gymnasium.Env[Any, Any], trip: Trip, n: int = 4) -> Figure:
+    """Values over k where an episode decides: at its start and at some places after it."""
+    first = int(getattr(env.action_space, "start", 0))
+    steps = trip.decisions(n)
+    decisions = [actor.decide(trip.observations[step]) for step in steps]
+    return draw_option_values(
+        [decision.values for decision in decisions],
+        [(decision.action - first, decision.hold) for decision in decisions],
+        action_names(env),
+        [f"at step {step}" for step in steps],
+        "value of holding" if actor.acting == (None, None) else "$Q(s, a, k)$",
+    )
+
+
+def _places(trip: Trip) -> Floats:
+    return np.asarray(trip.observations, dtype=np.float64)
+
+
+def _ranges(seen: Floats, space: spaces.Box) -> tuple[Floats, Floats]:
+    """What to show of each axis: a little more than was seen, within the bounds unless these were left."""
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    room = np.where(high > low, _ROOM * (high - low), 0.5 * np.maximum(np.abs(low), 1.0))
+    wide_low, wide_high = np.maximum(low - room, space.low), np.minimum(high + room, space.high)
+    is_wide = (wide_low <= low) & (wide_high >= high) & (wide_high > wide_low)
+    return np.where(is_wide, wide_low, low - room), np.where(is_wide, wide_high, high + room)

@@ -1,0 +1,152 @@
+"""How rarely a policy may decide: a sweep of decision tolerances, and the sentence that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate
+from holdfast.stats.estimates import mean_interval
+
+__all__ = ["SweepPoint", "ToleranceVerdict", "sweep_tolerance", "sweep_values", "tolerance_verdict"]
+
+Floats = NDArray[np.float64]
+
+COST = 0.02
+"""Part of the return that fewer decisions may cost."""
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """What one tolerance comes to.
+
+    Attributes:
+        tolerance: In value, discounted as the agent discounts.
+        mean_return: Undiscounted.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        decisions: Mean number per episode.
+        lost: How much lower the mean return is than with the first tolerance.
+        lost_high: Upper end of the 95 % interval of that, episode by episode; NaN with one episode.
+    """
+
+    tolerance: float
+    mean_return: float
+    low: float
+    high: float
+    decisions: float
+    lost: float = 0.0
+    lost_high: float = 0.0
+
+
+def sweep_values(
+    actor: Actor, env: gymnasium.Env[Any, Any], seed: int, longest: int = LONGEST_EPISODE, n: int = 12
+) -> list[float]:
+    """Tolerances worth trying: none, and ``n`` more up to where every option is within the tolerance.
+
+    They are quantiles of what holding the best action longer gives up, over the decisions of one episode.
+    """
+    losses: list[Floats] = []
+
+    class Watched:
+        """Notes the values it decides by."""
+
+        def decide(self, observation: Any) -> Any:
+            decision = actor.decide(observation)
+            values = np.asarray(decision.values, dtype=np.float64)
+            best = int(np.argmax(values.max(axis=1)))
+            losses.append(values.max() - values[best])
+            return decision
+
+        def interrupts(self, observation: Any, action: int, left: int) -> bool:
+            return actor.interrupts(observation, action, left)
+
+    evaluate(Watched(), env, [seed], longest)
+    known = np.concatenate(losses)
+    # What is next to nothing differs from nothing by chance.
+    known = known[known > 1e-4 * known.max()] if known.max() > 0.0 else known[:0]
+    if len(known) == 0:
+        return [0.0]
+    found = np.quantile(known, np.linspace(0.0, 1.0, n))
+    # A little more than the loss itself, so that it is within the tolerance.
+    return [0.0, *dict.fromkeys(float(f"{1.001 * tolerance:.3g}") for tolerance in found)]
+
+
+def sweep_tolerance(
+    actor: Actor,
+    env: gymnasium.Env[Any, Any],
+    seeds: Sequence[int],
+    tolerances: Sequence[float],
+    longest: int = LONGEST_EPISODE,
+    told: Callable[[int, int], None] = lambda done, all_of_them: None,
+) -> list[SweepPoint]:
+    """How a policy does with each of several decision tolerances, on the same episodes."""
+    points: list[SweepPoint] = []
+    first = None
+    for number, tolerance in enumerate(tolerances):
+        told(number, len(tolerances))
+        found: Evaluation = evaluate(actor.acting_with(tolerance, None), env, seeds, longest)
+        first = found.returns if first is None else first
+        mean, low, high = (float(part[0]) for part in mean_interval(found.returns[:, None]))
+        lost, _, lost_high = (float(part[0]) for part in mean_interval((first - found.returns)[:, None]))
+        points.append(SweepPoint(tolerance, mean, low, high, float(found.decisions.mean()), lost, lost_high))
+    return points
+
+
+@dataclass(frozen=True)
+class ToleranceVerdict:
+    """The fewest decisions that cost little.
+
+    Attributes:
+        tolerance: With which there are that few.
+        decisions: Per episode.
+        mean_return: Undiscounted.
+        is_certain: Whether the episodes rule out that it costs more.
+        sentence: All of it in words.
+    """
+
+    tolerance: float
+    decisions: float
+    mean_return: float
+    is_certain: bool
+    sentence: str
+
+
+def tolerance_verdict(points: Sequence[SweepPoint], episodes: int) -> ToleranceVerdict:
+    """The tolerance with the fewest decisions whose return is less than 2 % below that without one.
+
+    Args:
+        points: The first of them without any tolerance.
+        episodes: That were played with each.
+    """
+    first = points[0]
+    if first.mean_return == 0.0:
+        said = "No verdict: the return without a tolerance is 0, so that no part of it can be lost."
+        return ToleranceVerdict(first.tolerance, first.decisions, 0.0, False, said)
+    allowed = COST * abs(first.mean_return)
+    cheap = [point for point in points if point.lost <= allowed]
+    chosen = min(cheap, key=lambda point: (point.decisions, point.tolerance))
+    # Without an interval nothing is ruled out.
+    is_certain = chosen.lost_high <= allowed
+    if chosen.decisions >= first.decisions:
+        said = (
+            f"Fewer than {first.decisions:.4g} decisions per episode cost more than {100.0 * COST:.0f} % of the "
+            f"return, {first.mean_return:.4g}: keep the policy as it is."
+        )
+        return ToleranceVerdict(first.tolerance, first.decisions, first.mean_return, True, said)
+    said = (
+        f"With a decision tolerance of {chosen.tolerance:.3g} the policy decides {chosen.decisions:.4g} times per "
+        f"episode instead of {first.decisions:.4g}, and its return is {chosen.mean_return:.4g} instead of "
+        f"{first.mean_return:.4g}: less than {100.0 * COST:.0f} % is lost."
+    )
+    if not is_certain:
+        most = chosen.lost_high / abs(first.mean_return) if first.mean_return else float("nan")
+        could = "" if most != most else f", and the loss could be as large as {100.0 * most:.0f} %"
+        counted = f"{episodes} episodes are" if episodes > 1 else "1 episode is"
+        said += f" {counted} too few to be sure{could}: evaluate more of them."
+    return ToleranceVerdict(chosen.tolerance, chosen.decisions, chosen.mean_return, is_certain, said)

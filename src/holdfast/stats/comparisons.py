@@ -1,0 +1,119 @@
+"""What a comparison of algorithms reports, each with its bootstrap interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from holdfast.core.checks import check_real
+from holdfast.stats.aggregates import (
+    improvement_probability,
+    interquartile_mean,
+    mean_score,
+    median_score,
+    optimality_gap,
+    performance_profile,
+)
+from holdfast.stats.bootstrap import RESAMPLES, Seed, bootstrap_band, bootstrap_estimate
+from holdfast.stats.estimates import Band, Estimate
+
+__all__ = ["AGGREGATES", "aggregate_estimates", "improvement_estimate", "profile_band"]
+
+Floats = NDArray[np.float64]
+
+AGGREGATES: Mapping[str, Callable[..., Floats]] = MappingProxyType(
+    {
+        "median": median_score,
+        "interquartile mean": interquartile_mean,
+        "mean": mean_score,
+        "optimality gap": optimality_gap,
+    }
+)
+"""By name."""
+
+
+def aggregate_estimates(
+    scores: ArrayLike,
+    *,
+    target: float = 1.0,
+    resamples: int = RESAMPLES,
+    level: float = 0.95,
+    seed: Seed = 0,
+) -> dict[str, Estimate]:
+    """Each of ``AGGREGATES``, all on the same resamples.
+
+    Args:
+        scores: (runs, tasks), on a common scale.
+        target: Of the optimality gap.
+        resamples: How many.
+        level: Of confidence.
+        seed: Of the draws.
+    """
+    target = check_real("target", target)
+
+    def all_of_them(resampled: Floats) -> Floats:
+        return np.stack(
+            [
+                function(resampled, target) if function is optimality_gap else function(resampled)
+                for function in AGGREGATES.values()
+            ],
+            axis=-1,
+        )
+
+    band = bootstrap_band(all_of_them, scores, resamples=resamples, level=level, seed=seed)
+    return {
+        name: Estimate(float(value), float(low), float(high))
+        for name, value, low, high in zip(AGGREGATES, *band, strict=True)
+    }
+
+
+def profile_band(
+    scores: ArrayLike,
+    thresholds: ArrayLike,
+    *,
+    resamples: int = RESAMPLES,
+    level: float = 0.95,
+    seed: Seed = 0,
+) -> Band:
+    """``performance_profile`` with its interval at each threshold by itself.
+
+    Args:
+        scores: (runs, tasks), on a common scale.
+        thresholds: (n,) the τ.
+        resamples: How many.
+        level: Of confidence.
+        seed: Of the draws.
+
+    Returns:
+        Three arrays (n,).
+    """
+    return bootstrap_band(
+        lambda resampled: performance_profile(resampled, thresholds),
+        scores,
+        resamples=resamples,
+        level=level,
+        seed=seed,
+    )
+
+
+def improvement_estimate(
+    scores: ArrayLike,
+    others: ArrayLike,
+    *,
+    resamples: int = RESAMPLES,
+    level: float = 0.95,
+    seed: Seed = 0,
+) -> Estimate:
+    """``improvement_probability`` with its interval; the runs of both are drawn, independently.
+
+    Args:
+        scores: (runs, tasks) of X.
+        others: (runs, tasks) of Y; the number of runs may be another.
+        resamples: How many.
+        level: Of confidence.
+        seed: Of the draws.
+    """
+    return bootstrap_estimate(improvement_probability, scores, others, resamples=resamples, level=level, seed=seed)

@@ -1,0 +1,63 @@
+"""Which fixed skip may be shipped, from values written down by hand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
+
+
+class Priced(NamedTuple):
+    k: int
+    value: float | None
+    loss: float | None
+
+
+def priced(values: dict[int, float | None]) -> list[Priced]:
+    first = values[min(k for k, value in values.items() if value is not None)]
+    assert first is not None
+    return [Priced(k, value, None if value is None else first - value) for k, value in values.items()]
+
+
+def test_the_longest_skip_that_costs_less_than_two_percent() -> None:
+    found = skip_verdict(priced({1: -100.0, 2: -100.0, 5: -101.7, 6: -106.6}))
+    assert (found.k, found.costs_less_than) == (5, 0.02)
+    assert found.loss_share == pytest.approx(0.017)
+    assert found.sentence == (
+        "The longest fixed skip that costs less than 2 % of the value with k = 1 is 5 (1.7 %); k = 6 costs 6.6 %."
+    )
+
+
+def test_a_loss_counts_in_parts_of_the_value_whatever_its_sign() -> None:
+    assert skip_verdict(priced({1: 50.0, 2: 49.5, 4: 45.0})).k == 2
+
+
+def test_what_was_too_little_data_is_said() -> None:
+    found = skip_verdict(priced({1: 10.0, 2: 10.0, 16: None, 32: None}))
+    assert found.too_few_samples == (16, 32)
+    assert found.sentence.endswith(
+        "is 2 (nothing); longer ones were not compared. There is too little data about k = 16, 32."
+    )
+
+
+def test_estimates_that_contradict_each_other_tell_less() -> None:
+    # Four steps at a time came out 4 % above two at a time, and cannot be.
+    found = skip_verdict(priced({1: 100.0, 2: 95.0, 4: 99.0, 8: 80.0}))
+    assert found.contradiction == pytest.approx(0.04)
+    assert (found.k, found.costs_less_than) == (4, 0.05)
+    assert "Less cannot be told: the estimates contradict each other by 4 % of the value" in found.sentence
+
+
+def test_estimates_that_contradict_each_other_grossly_tell_nothing() -> None:
+    found = skip_verdict(priced({1: 100.0, 2: 50.0, 4: 99.0}))
+    assert found.k is None
+    assert found.sentence.startswith("No verdict: the estimates contradict each other by 49 % of the value")
+
+
+@pytest.mark.parametrize("values", [{1: 3.0}, {1: 3.0, 2: None}, {1: 0.0, 2: -1.0}])
+def test_without_anything_to_compare_there_is_no_verdict(values: dict[int, float | None]) -> None:
+    found = skip_verdict(priced(values))
+    assert found.k is None
+    assert found.sentence.startswith("No verdict: ")

@@ -1,0 +1,206 @@
+"""Policies on their own: saved, loaded, and the same decisions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+
+from holdfast import EZGreedyDQN, PerDQN, TempoRLDQN
+from holdfast.policies import load_policy
+from holdfast.policies.policy_files import network_state, write_policy
+from holdfast.policies.spaces import space_from, space_state
+from tests.runs.small_runs import TABLE, trained
+
+SPACES = {
+    "box": spaces.Box(-2.0, 3.0, (3,), np.float32),
+    "unbounded": spaces.Box(-np.inf, np.inf, (2,), np.float64),
+    "picture": spaces.Box(0, 255, (36, 36, 1), np.uint8),
+    "discrete": spaces.Discrete(5),
+    "many": spaces.MultiDiscrete([3, 4]),
+    "bits": spaces.MultiBinary([2, 3]),
+    "row": spaces.MultiBinary(4),
+    "dict": spaces.Dict({"b": spaces.Box(0.0, 1.0, (2,)), "a": spaces.Discrete(3)}),
+}
+
+
+class Still(gymnasium.Env[Any, Any]):
+    """Shows something of a space."""
+
+    def __init__(self, space: Any) -> None:
+        self.observation_space = space
+        self.action_space = spaces.Discrete(3, start=2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> Any:
+        return self.observation_space.sample(), 0.0, False, True, {}
+
+
+def policy_of(space: Any) -> str:
+    return (
+        "MultiInputPolicy"
+        if isinstance(space, spaces.Dict)
+        else "CnnPolicy"
+        if len(space.shape) == 3
+        else "MlpPolicy"
+    )
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_a_space_comes_back_as_it_was(space: Any) -> None:
+    # As environments compare them: [4] is another space than 4.
+    assert space_from({"space": space_state(space)}, "space") == space
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_a_loaded_policy_decides_the_same(space: Any, tmp_path: Path) -> None:
+    scaled = (
+        "space"
+        if isinstance(space, spaces.Box) and np.isfinite(space.high).all() and space.dtype == np.float32
+        else None
+    )
+    policy = policy_of(space)
+    kwargs = {"net_arch": [6], "activation_fn": torch.nn.Tanh} if policy != "CnnPolicy" else {}
+    model = PerDQN(
+        policy,
+        Still(space),
+        k_max=3,
+        buffer_size=50,
+        dueling=policy == "MlpPolicy",
+        normalize_observations=scaled,
+        decision_tolerance=0.01,
+        interrupt_margin=0.05,
+        policy_kwargs=kwargs,
+        seed=0,
+    )
+    write_policy(tmp_path, network_state("perdqn", model.policy))
+    loaded = load_policy(tmp_path)
+    space.seed(0)
+    for _ in range(20):
+        seen = space.sample()
+        one, two = model.policy.decide(seen), loaded.decide(seen)
+        assert (one.action, one.hold) == (two.action, two.hold)
+        assert np.array_equal(one.values, two.values)
+        assert loaded.interrupts(seen, one.action, 2) in (True, False)
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("kind", [TempoRLDQN, EZGreedyDQN])
+def test_the_policies_of_the_other_agents_decide_the_same(kind: Any, space: Any, tmp_path: Path) -> None:
+    margin = {"decision_tolerance": 0.01, "interrupt_margin": 0.05} if kind is TempoRLDQN else {}
+    model = kind(policy_of(space), Still(space), k_max=3, buffer_size=50, seed=0, **margin)
+    write_policy(tmp_path, network_state("temporl-dqn", model.policy))
+    loaded = load_policy(tmp_path)
+    space.seed(0)
+    for _ in range(10):
+        seen = space.sample()
+        one, two = model.policy.decide(seen), loaded.decide(seen)
+        assert (one.action, one.hold) == (two.action, two.hold)
+        assert np.array_equal(one.values, two.values)
+        assert loaded.interrupts(seen, one.action, 1) == model.policy.interrupts(seen, one.action, 1)
+    assert loaded.acting == (model.decision_tolerance, model.interrupt_margin)
+    assert loaded.acting_with(0.0, None).acting == (0.0, None)
+    if kind is EZGreedyDQN:
+        for other in ((0.1, None), (0.0, 0.1)):
+            with pytest.raises(ValueError, match="a policy that holds every action for one step"):
+                loaded.acting_with(*other)
+    else:
+        assert loaded.acting_with(1e6, None).decide(space.sample()).hold == 3
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_spaces_come_back(space: Any) -> None:
+    assert space_from({"space": space_state(space)}, "space") == space
+
+
+def test_discrete_spaces_come_back_with_their_first_number() -> None:
+    space = spaces.Discrete(4, start=-3)
+    assert space_from({"space": space_state(space)}, "space") == space
+
+
+def test_spaces_that_no_file_can_hold() -> None:
+    with pytest.raises(ValueError, match="cannot be saved for the space Text"):
+        space_state(spaces.Text(3))
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"kind": "Rhombus"},
+        {"kind": "Box", "low": np.zeros(2), "high": np.zeros(3)},
+        {"kind": "Box", "low": np.array([np.nan]), "high": np.zeros(1)},
+        {"kind": "Box", "low": [0.0], "high": [1.0]},
+        {"kind": "Discrete", "n": 0, "start": 0},
+        {"kind": "Discrete", "n": 3, "start": "0"},
+        {"kind": "MultiDiscrete", "nvec": np.array([-1]), "start": np.array([0])},
+        {"kind": "MultiBinary", "shape": [-1]},
+        {"kind": "Dict", "parts": [["a"]]},
+        {},
+    ],
+)
+def test_damaged_spaces_are_refused(saved: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="the saved state"):
+        space_from({"space": saved}, "space")
+
+
+class OwnFeatures(BaseFeaturesExtractor):
+    """A class that no file can hold."""
+
+    def __init__(self, space: Any) -> None:
+        super().__init__(space, 4)
+
+    def forward(self, seen: torch.Tensor) -> torch.Tensor:
+        return seen
+
+
+class OwnActivation(torch.nn.ReLU):
+    """Another one."""
+
+
+@pytest.mark.parametrize("kwargs", [{"features_extractor_class": OwnFeatures}, {"activation_fn": OwnActivation}])
+def test_classes_of_the_user_are_refused(kwargs: dict[str, Any]) -> None:
+    model = PerDQN("MlpPolicy", "CartPole-v1", policy_kwargs=kwargs)
+    with pytest.raises(ValueError, match="must be one of"):
+        network_state("perdqn", model.policy)
+
+
+def test_a_run_without_a_policy(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no policy yet"):
+        load_policy(tmp_path)
+
+
+def test_a_table_is_loaded_without_torch(tmp_path: Path) -> None:
+    trained(TABLE, tmp_path)
+    code = (
+        "import sys, holdfast\n"
+        f"assert holdfast.load_policy({str(tmp_path)!r}).decide(0).hold >= 1\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_dictionary_that_is_larger_than_its_weights_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = PerDQN(
+        "MultiInputPolicy", Still(SPACES["dict"]), k_max=2, device="cpu", policy_kwargs={"net_arch": [8]}
+    )
+    state = network_state("perdqn", model.policy)
+    state["observation_space"]["parts"][0][1] = {"kind": "Discrete", "n": 20_000_000, "start": 0}
+    write_policy(tmp_path, state)
+    monkeypatch.setattr(
+        "holdfast.deep.policies.MultiInputPolicy.__init__", lambda *_, **__: pytest.fail("it was built")
+    )
+    with pytest.raises(ValueError, match="the weights of its layers, and no others"):
+        load_policy(tmp_path)

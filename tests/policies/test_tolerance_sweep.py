@@ -1,0 +1,44 @@
+"""How rarely a policy may decide, from sweeps written down by hand."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast.policies.tolerance_sweep import SweepPoint, tolerance_verdict
+
+
+def point(tolerance: float, decisions: float, mean: float, lost_high: float | None = None) -> SweepPoint:
+    lost = -40.0 - mean
+    return SweepPoint(
+        tolerance, mean, mean - 1, mean + 1, decisions, lost, lost if lost_high is None else lost_high
+    )
+
+
+def test_the_fewest_decisions_that_cost_less_than_two_percent() -> None:
+    found = tolerance_verdict([point(0.0, 200, -40.0), point(0.2, 42, -40.2), point(0.3, 40, -41.2)], 20)
+    assert (found.tolerance, found.decisions, found.is_certain) == (0.2, 42, True)
+    assert found.sentence == (
+        "With a decision tolerance of 0.2 the policy decides 42 times per episode instead of 200, and its return "
+        "is -40.2 instead of -40: less than 2 % is lost."
+    )
+
+
+def test_too_few_episodes_are_said() -> None:
+    found = tolerance_verdict([point(0.0, 200, -40.0), point(0.2, 42, -40.2, lost_high=6.0)], 5)
+    assert not found.is_certain
+    assert found.sentence.endswith(
+        "5 episodes are too few to be sure, and the loss could be as large as 15 %: evaluate more of them."
+    )
+    alone = tolerance_verdict([point(0.0, 200, -40.0), point(0.2, 42, -40.0, lost_high=math.nan)], 1)
+    assert alone.sentence.endswith("1 episode is too few to be sure: evaluate more of them.")
+
+
+def test_where_every_saving_costs_more_the_policy_stays_as_it_is() -> None:
+    found = tolerance_verdict([point(0.0, 200, -40.0), point(0.2, 42, -60.0)], 20)
+    assert found.tolerance == 0.0
+    assert found.sentence.endswith("keep the policy as it is.")
+
+
+def test_of_nothing_no_part_can_be_lost() -> None:
+    points = [SweepPoint(0.0, 0.0, 0.0, 0.0, 50.0), SweepPoint(0.2, 0.0, 0.0, 0.0, 25.0)]
+    assert tolerance_verdict(points, 3).sentence.startswith("No verdict: the return without a tolerance is 0")
