@@ -15,8 +15,8 @@ from stable_baselines3 import DQN
 
 from benchmarks.harness import Row, Settings, Table, Timing, compare, format_bytes, growth
 from holdfast import PerDQN
-from holdfast.deep import option_dqn
-from holdfast.deep.networks import OptionQNetwork
+from holdfast.deep.agents import option_dqn
+from holdfast.deep.networks.option_network import OptionQNetwork
 
 __all__ = ["tables"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.architecture import ROOT
 
 # SB3 makes a folder SB3-DATE for every training without a logger of its own.
-TRAINS = "tests/deep/test_ez_dqn.py::test_greedy_actions_last_one_step"
+TRAINS = "tests/deep/agents/test_ez_dqn.py::test_greedy_actions_last_one_step"
 
 
 def test_temporary_files_go_to_a_folder_of_the_run() -> None:

@@ -14,8 +14,8 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from holdfast.deep import PerDQN
-from holdfast.deep.regression import Residuals
-from holdfast.deep.replay import OptionBatch
+from holdfast.deep.agents.regression import Residuals
+from holdfast.deep.replay.ring import OptionBatch
 from tests.deep.literal_replay import GAMMA, LiteralReplay, Step, encode
 
 BOX = spaces.Box(-np.inf, np.inf, (2,), np.float32)

@@ -9,7 +9,7 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import FlattenExtractor
 
-from holdfast.deep.networks import OptionQNetwork
+from holdfast.deep.networks.option_network import OptionQNetwork
 
 BOX = spaces.Box(-1.0, 1.0, (5,), np.float32)
 

@@ -15,8 +15,8 @@ from tests.new_process import printed
 UPDATE = """
 import numpy as np
 from gymnasium import spaces
-from holdfast.deep.replay import OptionReplayBuffer
-from holdfast.deep.targets import kept_targets
+from holdfast.deep.replay.ring import OptionReplayBuffer
+from holdfast.deep.agents.targets import kept_targets
 
 space = spaces.Box(-1.0, 1.0, (1,), np.float32)
 buffer = OptionReplayBuffer(4, space, spaces.Discrete(2), k_max=3, gamma=1.0)

@@ -20,8 +20,8 @@ from gymnasium import spaces
 import holdfast
 from holdfast.core.choice import Decision
 from holdfast.core.errors import InputError
-from holdfast.deep.networks import ConvFeatures
-from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
+from holdfast.deep.networks.option_network import ConvFeatures
+from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
 from holdfast.files.named_errors import NamedFile
 from holdfast.policies import load_policy, onnx_graph, onnx_policies
 from holdfast.policies.actors import NetworkActor, TableActor
@@ -603,7 +603,7 @@ def test_a_policy_that_no_file_can_hold(tmp_path: Path, monkeypatch: pytest.Monk
         export_onnx(saved(policy_for(SPACES["box"]), tmp_path / "run"), tmp_path / "policy.onnx")
 
 
-class OtherNetwork(holdfast.deep.networks.OptionQNetwork):
+class OtherNetwork(holdfast.deep.networks.option_network.OptionQNetwork):
     """Not one of holdfast's own."""
 
 

@@ -200,7 +200,7 @@ def test_a_dictionary_that_is_larger_than_its_weights_is_refused(
     state["observation_space"]["parts"][0][1] = {"kind": "Discrete", "n": 20_000_000, "start": 0}
     write_policy(tmp_path, state)
     monkeypatch.setattr(
-        "holdfast.deep.policies.MultiInputPolicy.__init__", lambda *_, **__: pytest.fail("it was built")
+        "holdfast.deep.networks.policies.MultiInputPolicy.__init__", lambda *_, **__: pytest.fail("it was built")
     )
     with pytest.raises(ValueError, match="the weights of its layers, and no others"):
         load_policy(tmp_path)

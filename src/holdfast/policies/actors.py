@@ -13,7 +13,7 @@ from holdfast.core.errors import InputError
 from holdfast.core.options import Option
 
 if TYPE_CHECKING:
-    from holdfast.deep.policies import OptionPolicy
+    from holdfast.deep.networks.policies import OptionPolicy
     from holdfast.tabular import Policy
 
 __all__ = ["NetworkActor", "TableActor", "acting_as"]
@@ -111,7 +111,7 @@ class NetworkActor:
         """
         import copy
 
-        from holdfast.deep.arguments import check_acting
+        from holdfast.deep.agents.arguments import check_acting
 
         if self.policy.k_max == 1 and (decision_tolerance or interrupt_margin is not None):
             raise InputError(

@@ -17,8 +17,8 @@ from holdfast.core.errors import InputError
 from holdfast.policies.onnx_graph import OUTPUTS, Graph, Tensor
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks import OptionQNetwork, StackedHeads
-    from holdfast.deep.policies import OptionPolicy
+    from holdfast.deep.networks.option_network import OptionQNetwork, StackedHeads
+    from holdfast.deep.networks.policies import OptionPolicy
     from holdfast.tabular import Policy
 
 __all__ = ["network_graph", "space_inputs", "table_graph"]
@@ -53,7 +53,7 @@ def network_graph(policy: OptionPolicy) -> Graph:
     Raises:
         ValueError: It has a layer or observations that holdfast's own networks do not have.
     """
-    from holdfast.deep.networks import OptionQNetwork
+    from holdfast.deep.networks.option_network import OptionQNetwork
 
     network = policy.q_net
     if type(network) is not OptionQNetwork:
@@ -178,7 +178,7 @@ def _activated(graph: Graph, module: Any, seen: str) -> str:
 
 def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
     """(n, A, K) the values."""
-    from holdfast.deep.networks import StackedLinear
+    from holdfast.deep.networks.option_network import StackedLinear
 
     layers: list[Any] = list(heads.layers)
     for layer in layers:

@@ -19,7 +19,7 @@ from holdfast.policies.evaluation import Actor
 from holdfast.policies.spaces import space_from, space_state
 
 if TYPE_CHECKING:
-    from holdfast.deep.policies import OptionPolicy
+    from holdfast.deep.networks.policies import OptionPolicy
 
 __all__ = [
     "FOLDER",
@@ -159,8 +159,8 @@ def network_state(algorithm: str, policy: OptionPolicy) -> dict[str, Any]:
     Raises:
         ValueError: It is of a class that is not holdfast's own: a file cannot say what that does.
     """
-    from holdfast.deep.agent_state import as_array
-    from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
+    from holdfast.deep.exact.agent_state import as_array
+    from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 
     extractors = _extractors()
     if type(policy) not in (MlpPolicy, CnnPolicy, MultiInputPolicy):
@@ -194,9 +194,9 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     import torch
     from gymnasium.spaces import Discrete
 
-    from holdfast.deep.agent_state import as_array
-    from holdfast.deep.arguments import check_acting, check_scaling
-    from holdfast.deep.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
+    from holdfast.deep.agents.arguments import check_acting, check_scaling
+    from holdfast.deep.exact.agent_state import as_array
+    from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 
     classes = {kind.__name__: kind for kind in (MlpPolicy, CnnPolicy, MultiInputPolicy)}
     kind = classes.get(str(take(state, "policy")))
@@ -304,6 +304,6 @@ def _size_without_pictures(space: Any) -> int:
 def _extractors() -> dict[str, Any]:
     from stable_baselines3.common.torch_layers import CombinedExtractor, FlattenExtractor, NatureCNN
 
-    from holdfast.deep.networks import ConvFeatures
+    from holdfast.deep.networks.option_network import ConvFeatures
 
     return {kind.__name__: kind for kind in (FlattenExtractor, NatureCNN, CombinedExtractor, ConvFeatures)}

@@ -14,7 +14,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from holdfast.core.errors import InputError, is_raised_by_holdfast
 from holdfast.deep import make_vec_env
-from holdfast.deep.option_dqn import OptionDQN
+from holdfast.deep.agents.option_dqn import OptionDQN
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.envs.training_info import TrainingInfo
 from holdfast.policies.actors import NetworkActor

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from holdfast.core.checks import check_integer
 from holdfast.core.decomposition import window_length
 from holdfast.core.history import k_step_return
-from holdfast.deep.replay import OptionReplayBuffer
+from holdfast.deep.replay.ring import OptionReplayBuffer
 
 __all__ = ["HeldTuples", "episode_starts", "held_tuples", "hold_survival", "longest_episode"]
 

@@ -31,7 +31,7 @@ from holdfast.advice.fixed_skips.run_replay import as_vectors, read_replay
 from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.errors import InputError
 from holdfast.core.history import discounts
-from holdfast.deep.replay import OptionReplayBuffer
+from holdfast.deep.replay.ring import OptionReplayBuffer
 from holdfast.mdp import NoConvergenceError, TabularMDP, persistent_mdp, q_star
 from holdfast.runs.directory import RunFolder
 

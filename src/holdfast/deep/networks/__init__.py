@@ -1,0 +1,1 @@
+"""Networks that value options, and the policies that turn their values into held actions."""

@@ -1,0 +1,380 @@
+"""Policies over persistence options, in Stable-Baselines3's form.
+
+A policy keeps no hidden state: the option being held travels in ``predict``'s ``state``, as RecurrentPPO carries
+its LSTM state. Without it every call decides anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.torch_layers import (
+    BaseFeaturesExtractor,
+    CombinedExtractor,
+    FlattenExtractor,
+    NatureCNN,
+)
+from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.dqn.policies import DQNPolicy
+from torch import nn
+
+from holdfast.core.checks import check_choice
+from holdfast.core.choice import Decision
+from holdfast.core.clock import OptionClock, is_interrupted
+from holdfast.core.errors import InputError
+from holdfast.core.options import persistence_index
+from holdfast.deep.agents.exploratory_draws import Explore
+from holdfast.deep.networks.greedy_rules import GreedyRule, OptionRule, SkipRule
+from holdfast.deep.networks.option_network import OptionQNetwork
+from holdfast.deep.networks.skip_network import SkipQNetwork
+
+__all__ = ["VALUED", "CnnPolicy", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
+
+
+VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], GreedyRule]] = {
+    "options": (OptionQNetwork, OptionRule()),
+    "skips": (SkipQNetwork, SkipRule()),
+}
+"""What a policy values, by name: the network that does it, and how its values are read."""
+
+
+class OptionPolicy(DQNPolicy):
+    """Value network, target network and the rule that turns values into held actions.
+
+    Args:
+        observation_space: Space of the observations.
+        action_space: Discrete.
+        lr_schedule: Learning rate.
+        net_arch: Hidden units of the trunk; [64, 64] by default, none behind NatureCNN.
+        activation_fn: Between the layers.
+        features_extractor_class: SB3's.
+        features_extractor_kwargs: Its arguments.
+        normalize_images: Divide images by 255.
+        optimizer_class: Adam by default, then with torch's fused kernel.
+        optimizer_kwargs: Its arguments.
+        valued: ``"options"`` for Q(s,a,k), ``"skips"`` for Q(s,a) and J(s,k|a).
+        k_max: Largest persistence.
+        head_arch: Hidden units of each head.
+        dueling: Dueling heads, of options.
+        normalize_observations: ``"space"`` scales finite Box bounds to [−1, 1].
+        decision_tolerance: Deterministic acting takes the longest hold of the best action whose value is within
+            this of the best.
+        interrupt_margin: Drop a greedy option when another is better by more than this; None never does.
+
+    Attributes:
+        rule: How an option follows from the values.
+    """
+
+    q_net: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
+    q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
+    action_space: spaces.Discrete
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        net_arch: list[int] | None = None,
+        activation_fn: type[nn.Module] = nn.ReLU,
+        features_extractor_class: type[BaseFeaturesExtractor] = FlattenExtractor,
+        features_extractor_kwargs: dict[str, Any] | None = None,
+        normalize_images: bool = True,
+        optimizer_class: type[th.optim.Optimizer] = th.optim.Adam,
+        optimizer_kwargs: dict[str, Any] | None = None,
+        *,
+        valued: str = "options",
+        k_max: int = 1,
+        head_arch: Sequence[int] = (),
+        dueling: bool = False,
+        normalize_observations: str | None = None,
+        decision_tolerance: float = 0.0,
+        interrupt_margin: float | None = None,
+    ) -> None:
+        self.valued = check_choice("valued", valued, tuple(VALUED))
+        _, self.rule = VALUED[self.valued]
+        self.k_max = k_max
+        self.head_arch = list(head_arch)
+        self.dueling = dueling
+        self.normalize_observations = normalize_observations
+        self.decision_tolerance = decision_tolerance
+        self.interrupt_margin = interrupt_margin
+        if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
+            # One kernel for all parameters.
+            optimizer_kwargs = {"fused": True}
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            net_arch,
+            activation_fn,
+            features_extractor_class,
+            features_extractor_kwargs,
+            normalize_images,
+            optimizer_class,
+            optimizer_kwargs,
+        )
+
+    def make_q_net(self) -> OptionQNetwork | SkipQNetwork:  # type: ignore[override]
+        """One network, with a features extractor of its own."""
+        kind, _ = VALUED[self.valued]
+        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
+        if kind is OptionQNetwork:
+            arguments["dueling"] = self.dueling
+        return kind(
+            **arguments,
+            k_max=self.k_max,
+            head_arch=self.head_arch,
+            scale_to_space=self.normalize_observations == "space",
+        ).to(self.device)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            **super()._get_constructor_parameters(),
+            "valued": self.valued,
+            "k_max": self.k_max,
+            "head_arch": self.head_arch,
+            "dueling": self.dueling,
+            "normalize_observations": self.normalize_observations,
+            "decision_tolerance": self.decision_tolerance,
+            "interrupt_margin": self.interrupt_margin,
+        }
+
+    @property
+    def device(self) -> th.device:
+        """Where the parameters are."""
+        return self.q_net.device if "q_net" in self._modules else super().device
+
+    def set_training_mode(self, mode: bool) -> None:
+        """Put the network into training or evaluation mode; the target network stays in evaluation mode."""
+        self.q_net.set_training_mode(mode)
+        # Not by way of PyTorch, which looks for modules and parameters of that name first.
+        self.__dict__["training"] = mode
+
+    # Deciding ----------------------------------------------------------------------------------------------
+
+    def option_values(self, observation: Any) -> NDArray[np.float32]:
+        """The network's table of a batch of observations, as tensors: (n, A, ·), to be read by ``rule``."""
+        with th.no_grad():
+            # Under autocast the values have fewer bits.
+            return self.q_net(observation).float().cpu().numpy()
+
+    def decide(self, observation: Any) -> Decision:
+        """What to do and for how long, for loops that sleep while they hold.
+
+        Args:
+            observation: One observation, or a batch of them.
+        """
+        _refuse_reset_tuple(observation)
+        self.set_training_mode(False)
+        tensor, is_batch = self.obs_to_tensor(observation)
+        table = self.option_values(tensor)
+        actions, durations = self.rule.choose(table, self.decision_tolerance)
+        actions, values = actions + self.action_space.start, self.rule.options(table)
+        if is_batch:
+            return Decision(actions, durations, values)
+        return Decision(int(actions[0]), int(durations[0]), values[0])
+
+    def interrupts(self, observation: Any, action: int, left: int) -> bool:
+        """Whether ``action``, which was to be held for ``left`` more steps, is dropped at one observation."""
+        if self.interrupt_margin is None:
+            return False
+        self.set_training_mode(False)
+        table = self.option_values(self.obs_to_tensor(observation)[0])
+        held = self.rule.options(table)[0, action - self.action_space.start, persistence_index(left)]
+        return bool(is_interrupted(self.rule.best(table)[0], held, self.interrupt_margin))
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = False,
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+        """The action to take now, and the option that is held on to.
+
+        Args:
+            observation: One observation, or a batch.
+            state: What the last call returned; None decides anew.
+            episode_start: (n,) where an episode has just begun, so that nothing is held.
+            deterministic: Whether ``decision_tolerance`` applies.
+        """
+        return self.predict_holding(observation, state, episode_start, deterministic)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
+        """Take saved weights; ValueError where shapes differ, as where SB3's DQN loads a file of ours."""
+        try:
+            return super().load_state_dict(state_dict, *arguments, **keywords)
+        except RuntimeError as error:
+            if "size mismatch" not in str(error):
+                raise
+            raise InputError(
+                "the weights are those of another network: a file that an agent of holdfast has saved is loaded "
+                "with the load of its own class, such as PerDQN.load, and not with Stable-Baselines3's DQN.load"
+            ) from error
+
+    @staticmethod
+    def steps_left(state: tuple[NDArray[Any], ...] | None) -> NDArray[np.int64]:
+        """(n,) steps for which the actions of a state that ``predict`` returned are to be held on."""
+        return np.zeros(0, np.int64) if state is None else _clock_from(state, len(state[0])).left
+
+    def predict_holding(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None,
+        episode_start: NDArray[np.bool_] | None,
+        deterministic: bool,
+        explore: Explore | None = None,
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+        """``predict``, with random options where ``explore`` wants them."""
+        self.set_training_mode(False)
+        _refuse_reset_tuple(observation)
+        tensor, is_batch = self.obs_to_tensor(observation)
+        clock = _clock_from(state, _batch_size(tensor))
+        if episode_start is not None:
+            starts = np.asarray(episode_start, dtype=np.bool_)
+            if starts.shape not in ((), (1,), (clock.n_envs,)):
+                raise InputError(f"episode_start must have shape ({clock.n_envs},), not {starts.shape}")
+            clock.cut(np.broadcast_to(starts, (clock.n_envs,)))
+        self.begin_options(clock, tensor, self.decision_tolerance if deterministic else None, explore)
+        clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
+        actions = clock.action + self.action_space.start
+        new_state = tuple(clock.state().values())
+        return (actions if is_batch else np.array(actions[0])), new_state
+
+    def begin_options(
+        self, clock: OptionClock, observation: Any, tolerance: float | None, explore: Explore | None = None
+    ) -> NDArray[np.bool_]:
+        """Interrupt what should not be held on to, then begin an option wherever none is held.
+
+        Args:
+            clock: What is held; changed here.
+            observation: Tensors, one row per environment.
+            tolerance: Of the greedy choices; None takes the first maximum.
+            explore: Random options.
+
+        Returns:
+            (n_envs,) the environments whose option was interrupted.
+        """
+        n_envs = clock.n_envs
+        interrupted = np.zeros(n_envs, dtype=np.bool_)
+        known: NDArray[np.float32] | None = None
+        if self.interrupt_margin is not None:
+            watched = ~clock.idle & ~clock.exploratory
+            if watched.any():
+                known = self.option_values(observation)
+                options = self.rule.options(known)
+                held = options[np.arange(n_envs), clock.action, persistence_index(clock.left)]
+                interrupted = watched & is_interrupted(self.rule.best(known), held, self.interrupt_margin)
+                clock.cut(interrupted)
+        idle = clock.idle
+        n_idle = int(idle.sum())
+        if n_idle == 0:
+            return interrupted
+        actions = np.zeros(n_envs, dtype=np.int64)
+        durations = np.ones(n_envs, dtype=np.int64)
+        draws_action, draws_hold = np.zeros((2, n_envs), dtype=np.bool_)
+        if explore is not None:
+            drawn = explore(n_idle)
+            draws_action[idle], draws_hold[idle] = drawn.draws_action, drawn.draws_hold
+            actions[idle], durations[idle] = drawn.actions, drawn.durations
+        asking = idle & ~(draws_action & draws_hold)
+        if asking.any():
+            if known is not None:
+                table = known[asking]
+            else:
+                table = self.option_values(observation if asking.all() else _select(observation, asking))
+            chosen, holds = self.rule.choose(table, tolerance)
+            given = draws_action[asking]
+            if given.any():
+                holds = np.where(given, self.rule.hold(table, actions[asking], tolerance), holds)
+            actions[asking] = np.where(given, actions[asking], chosen)
+            durations[asking] = np.where(draws_hold[asking], durations[asking], holds)
+        clock.begin(idle, actions, durations, draws_action | draws_hold)
+        return interrupted
+
+    def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
+        tolerance = self.decision_tolerance if deterministic else None
+        actions, _ = self.rule.choose(self.option_values(observation), tolerance)
+        return th.as_tensor(actions, device=self.device)
+
+
+class MlpPolicy(OptionPolicy):
+    """For vectors."""
+
+
+class CnnPolicy(OptionPolicy):
+    """For images."""
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        *,
+        features_extractor_class: type[BaseFeaturesExtractor] = NatureCNN,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            features_extractor_class=features_extractor_class,
+            **keywords,
+        )
+
+
+class MultiInputPolicy(OptionPolicy):
+    """For dictionaries of observations."""
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        *,
+        features_extractor_class: type[BaseFeaturesExtractor] = CombinedExtractor,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            features_extractor_class=features_extractor_class,
+            **keywords,
+        )
+
+
+def _refuse_reset_tuple(observation: Any) -> None:
+    if isinstance(observation, tuple):
+        raise InputError(
+            "observation must be an observation alone, not what reset() returns with its info; "
+            "are you mixing Gym API and VecEnv API?"
+        )
+
+
+def _clock_from(state: tuple[NDArray[Any], ...] | None, n_envs: int) -> OptionClock:
+    clock = OptionClock(n_envs)
+    if state is not None:
+        names = clock.state()
+        if not isinstance(state, tuple | list) or len(state) != len(names):
+            raise InputError("state must be what the last call of predict returned, or None")
+        clock.restore(dict(zip(names, state, strict=True)))
+    return clock
+
+
+def _batch_size(observation: Any) -> int:
+    if isinstance(observation, dict):
+        return len(next(iter(observation.values())))
+    return len(observation)
+
+
+def _select(observation: Any, mask: NDArray[np.bool_]) -> Any:
+    chosen = th.as_tensor(mask)
+    if isinstance(observation, dict):
+        return {key: value[chosen.to(value.device)] for key, value in observation.items()}
+    return observation[chosen.to(observation.device)]

@@ -1,0 +1,215 @@
+"""What all value networks begin with: features of an observation, scaled if asked, and a shared trunk.
+
+The modules say what a network computes. Vectors through linear layers and ReLUs, the usual case, go through
+without the cost of calling them, as long as nobody has changed or watches any of them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.preprocessing import is_image_space, preprocess_obs
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor, create_mlp
+from torch import nn
+from torch.nn import functional as F  # noqa: N812 - torch's own name for it
+
+from holdfast.core.errors import InputError
+from holdfast.deep.speed.unchanged_modules import UnchangedModules
+
+__all__ = ["SpaceScaler", "TrunkNetwork"]
+
+
+class SpaceScaler(nn.Module):
+    """Scales the dimensions of a Box that have finite bounds to [−1, 1]; leaves all others as they are."""
+
+    centre: th.Tensor
+    half_width: th.Tensor
+
+    def __init__(self, space: spaces.Box) -> None:
+        super().__init__()
+        low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+        bounded = (np.abs(low) < 1e30) & (np.abs(high) < 1e30) & (high > low)
+        low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+        centre, half_width = (high + low) / 2.0, (high - low) / 2.0
+        # Derived from the space, so not part of the saved weights.
+        self.register_buffer("centre", th.as_tensor(centre, dtype=th.float32), persistent=False)
+        self.register_buffer("half_width", th.as_tensor(half_width, dtype=th.float32), persistent=False)
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """(B, ...) → (B, ...)."""
+        return (observations - self.centre) / self.half_width
+
+
+class TrunkNetwork(BasePolicy):
+    """Features extractor and trunk; a final class adds the heads, and calls ``_heads_are_made`` when they are.
+
+    Args:
+        observation_space: Space of the observations.
+        action_space: Discrete.
+        features_extractor: SB3's.
+        features_dim: Its output's width.
+        net_arch: Hidden units of the trunk's layers.
+        activation_fn: Between the layers.
+        normalize_images: Divide images by 255.
+        k_max: K.
+        scale_to_space: Scale finite Box bounds to [−1, 1].
+
+    Attributes:
+        trunk_layers: The linear layers of the trunk as it was made, which are those of a plain network.
+        width: Of the trunk's output.
+    """
+
+    action_space: spaces.Discrete
+    features_extractor: BaseFeaturesExtractor
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        features_extractor: BaseFeaturesExtractor,
+        features_dim: int,
+        net_arch: list[int],
+        activation_fn: type[nn.Module],
+        normalize_images: bool,
+        k_max: int,
+        scale_to_space: bool,
+    ) -> None:
+        super().__init__(
+            observation_space,
+            action_space,
+            features_extractor=features_extractor,
+            normalize_images=normalize_images,
+        )
+        self.k_max = k_max
+        self.trunk = nn.Sequential(*create_mlp(features_dim, -1, net_arch, activation_fn))
+        self.width = net_arch[-1] if net_arch else features_dim
+        self.scalers = nn.ModuleDict(_scalers(observation_space) if scale_to_space else {})
+        self.net_arch, self.features_dim, self.activation_fn = net_arch, features_dim, activation_fn
+        self.trunk_layers = tuple(layer for layer in self.trunk if isinstance(layer, nn.Linear))
+        self._was_made_plain = False
+
+    @abstractmethod
+    def head_layers(self) -> tuple[nn.Module, ...]:
+        """The layers behind the trunk as they are now, in order."""
+
+    @property
+    @abstractmethod
+    def last_bias(self) -> th.Tensor:
+        """Of a network as it was made: a bias behind everything else, which every step of an optimiser moves."""
+
+    @abstractmethod
+    def bootstrap_values(self, obs: Any) -> th.Tensor:
+        """The values that targets are made of, (B, A, ·)."""
+
+    def _heads_are_made(self, is_known_class: bool) -> None:
+        """Remember the modules; a user's subclass may treat them differently."""
+        self._as_made = UnchangedModules(self)
+        self._plain_layers = (*self.trunk_layers, *self.head_layers())
+        self._was_made_plain = (
+            is_known_class
+            and isinstance(self.observation_space, spaces.Box)
+            and not is_image_space(self.observation_space)
+            and type(self.features_extractor) is FlattenExtractor
+            and self.activation_fn is nn.ReLU
+        )
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            **super()._get_constructor_parameters(),
+            "features_extractor": self.features_extractor,
+            "features_dim": self.features_dim,
+            "net_arch": self.net_arch,
+            "activation_fn": self.activation_fn,
+            "k_max": self.k_max,
+            "scale_to_space": len(self.scalers) > 0,
+        }
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it maps vectors through linear layers and ReLUs that nobody has changed or watches."""
+        return self._was_made_plain and self._as_made.holds()
+
+    def plain_parameters(self) -> list[th.Tensor] | None:
+        """The parameters of a plain network, found without going through the modules; None of another."""
+        if not self.is_plain:
+            return None
+        # While it is plain, its layers are those that were made.
+        return [part for layer in self._plain_layers for part in layer._parameters.values() if part is not None]
+
+    def version(self) -> tuple[Any, ...]:
+        """Changes when weights are written or replaced; that of a network that is not as it was made, always.
+
+        Whoever writes through ``.data``, as SB3's ``polyak_update`` does, leaves PyTorch's own versions as they
+        are; that is noticed by the last biases, which every step of an optimiser moves.
+        """
+        parameters: Iterable[th.Tensor] | None = self.plain_parameters()
+        if parameters is None:
+            if not (self._as_made.holds() and self._as_made.is_evaluating()):
+                # Its answers may depend on anything, and whoever watches is to see each of them.
+                return (object(),)
+            parameters = (*self.parameters(), *self.buffers())
+        biases = self.last_bias.detach().sum().item()
+        return (biases, *[(id(part), part._version) for part in parameters])
+
+    @property
+    def device(self) -> th.device:
+        """Where the first parameter is."""
+        first = _first_parameter(self)
+        return th.device("cpu") if first is None else first.device
+
+    def train(self, mode: bool = True) -> Self:
+        """Put all modules into training or evaluation mode."""
+        # SB3 asks for this twice per step, and PyTorch's own way takes longer than acting does.
+        if not isinstance(mode, bool):
+            raise InputError(f"mode must be True or False, not {mode!r}", "mode")
+        return self if self._as_made.switch(mode) else super().train(mode)
+
+    def trunk_features(self, obs: Any, by_hand: bool) -> th.Tensor:
+        """What the heads see: (B, width).
+
+        Args:
+            obs: Tensors.
+            by_hand: Of a plain network: the same without the cost of calling modules.
+        """
+        if by_hand:
+            features = self.plain_inputs(obs)
+            for layer in self.trunk_layers:
+                features = F.linear(features, layer.weight, layer.bias).relu_()
+            return features
+        inputs = preprocess_obs(obs, self.observation_space, normalize_images=self.normalize_images)
+        for key, scaler in self.scalers.items():
+            inputs = {**inputs, key: scaler(inputs[key])} if isinstance(inputs, dict) else scaler(inputs)
+        return self.trunk(self.features_extractor(inputs))
+
+    def plain_inputs(self, obs: th.Tensor) -> th.Tensor:
+        """What the first layer of a plain network sees: (B, inputs)."""
+        inputs = obs.float().flatten(1)
+        if "all" in self.scalers:
+            inputs = self.scalers["all"](inputs.view_as(obs)).flatten(1)
+        return inputs
+
+
+def _first_parameter(module: nn.Module) -> th.Tensor | None:
+    for parameter in module._parameters.values():
+        if parameter is not None:
+            return parameter
+    for child in module._modules.values():
+        if child is not None and (found := _first_parameter(child)) is not None:
+            return found
+    return None
+
+
+def _scalers(space: spaces.Space[Any]) -> dict[str, nn.Module]:
+    """A scaler for each Box that is no image, by key; one called "all" for a plain space."""
+    parts = space.spaces if isinstance(space, spaces.Dict) else {"all": space}
+    return {
+        key: SpaceScaler(part)
+        for key, part in parts.items()
+        if isinstance(part, spaces.Box) and not is_image_space(part)
+    }

@@ -1,0 +1,510 @@
+"""One ring, K views: the replay buffer of every agent that holds its actions.
+
+Each primitive step is stored once, with the number of steps that were ``left`` in its option when it was taken
+(itself included). The tuple that view D_k holds for it follows by index arithmetic: it covers
+ℓ = min(k, left) steps. A step of an option that is still running is pending and cannot be drawn; when the option
+ends its steps get ``left`` and the largest priority; a slot that is overwritten can no longer be drawn.
+
+The ring has one slot more than it has steps: its head holds the observation that the newest step led to. A next
+observation that is not the next slot's (the last of an episode, or one that ``extend`` brought) has a row of its
+own in the observation store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from numpy.typing import ArrayLike, NDArray
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.vec_env import VecNormalize
+
+from holdfast.core.compiling import compiled
+from holdfast.core.decomposition import window_length
+from holdfast.core.errors import InputError
+from holdfast.core.history import discounts, k_step_return
+from holdfast.core.options import duration_at
+from holdfast.core.saved import take, take_array, take_integer, take_mapping
+from holdfast.deep.replay.memory import check_fits
+from holdfast.deep.replay.observation_store import ArrayStore, DictStore, bytes_needed, make_store
+from holdfast.deep.replay.priorities import PriorityTrees
+from holdfast.deep.speed.target_cache import TargetCache
+
+__all__ = ["OptionBatch", "OptionReplayBuffer", "Views"]
+
+
+class Views(NamedTuple):
+    """Which tuples of the ring an agent learns from.
+
+    Attributes:
+        k_max: K, the number of views.
+        bootstrap: Whether a view D_k also holds tuples shorter than k.
+        pad_terminal: Whether, without bootstrap, D_k holds those shorter tuples that end the episode.
+    """
+
+    k_max: int
+    bootstrap: bool = True
+    pad_terminal: bool = False
+
+
+class OptionBatch(NamedTuple):
+    """B tuples from each of the K views.
+
+    Attributes:
+        observations: (K·B, ...) first states, view by view, as tensors on the buffer's device.
+        actions: (K, B) held actions, as numbers from 0.
+        rewards: (K, B) r^ℓ.
+        discounts: (K, B) γ^ℓ.
+        dones: (K, B) 1 where the last state is terminal.
+        rest: (K, B) k − ℓ, the steps of k that were not seen; 0 where the window is complete.
+        next_rows: (K, B) rows of the last states in the observation store.
+        weights: (K, B) importance weights, or None under plain uniform sampling.
+        rows: (K, B) ring rows, for the priorities.
+    """
+
+    observations: Any
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float32]
+    discounts: NDArray[np.float32]
+    dones: NDArray[np.float32]
+    rest: NDArray[np.int64]
+    next_rows: NDArray[np.int64]
+    weights: NDArray[np.float32] | None
+    rows: NDArray[np.int64]
+
+
+class OptionReplayBuffer(ReplayBuffer):
+    """A ring of primitive steps, drawn from as the K replay buffers of the paper.
+
+    Args:
+        buffer_size: Steps kept, over all environments.
+        observation_space: Space of the observations.
+        action_space: Space of the actions; actions are stored as numbers from 0.
+        device: Where batches go.
+        n_envs: Environments written side by side.
+        optimize_memory_usage: Accepted for SB3's sake; observations are stored once in any case.
+        handle_timeout_termination: Bootstrap through a time limit (True) or treat it as an end (False).
+        k_max: K, the number of views.
+        gamma: Discount factor of the k-step rewards.
+        bootstrap: Whether a view D_k also holds tuples shorter than k.
+        pad_terminal: Whether, without bootstrap, it holds those shorter tuples that end the episode: a longer hold
+            would have ended it alike.
+        prioritized: Draw by priority; otherwise uniformly among the steps of finished options.
+        alpha: Exponent of the priorities.
+
+    Attributes:
+        kept: Target values by row, which live as long as the observations they belong to.
+    """
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        device: th.device | str = "auto",
+        n_envs: int = 1,
+        optimize_memory_usage: bool = False,
+        handle_timeout_termination: bool = True,
+        *,
+        k_max: int = 1,
+        gamma: float = 0.99,
+        bootstrap: bool = True,
+        pad_terminal: bool = False,
+        prioritized: bool = True,
+        alpha: float = 0.6,
+    ) -> None:
+        # ReplayBuffer's own constructor allocates two copies of every observation.
+        super(ReplayBuffer, self).__init__(buffer_size, observation_space, action_space, device, n_envs=n_envs)
+        self.buffer_size = max(buffer_size // n_envs, 1)
+        self.n_slots = self.buffer_size + 1
+        self.optimize_memory_usage = optimize_memory_usage
+        self.handle_timeout_termination = handle_timeout_termination
+        self.k_max, self.gamma = k_max, gamma
+        self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
+        self.prioritized, self.alpha = prioritized, alpha
+
+        n_rows = self.n_slots * n_envs
+        kept_rows = n_rows if k_max > 1 else 0
+        tree_bytes = PriorityTrees.bytes_needed(k_max, n_rows) if self._needs_trees else 0
+        kept_bytes = kept_rows * (4 * int(action_space.n) * k_max + 1)
+        check_fits(
+            f"the replay of buffer_size={buffer_size}",
+            bytes_needed(n_rows, observation_space, self.obs_shape) + 32 * n_rows + tree_bytes + kept_bytes,
+        )
+        self.store = make_store(n_rows, observation_space, self.obs_shape)
+        shape = (self.n_slots, n_envs)
+        self.actions = np.zeros((*shape, 1), dtype=np.int64)
+        self.rewards = np.zeros(shape, dtype=np.float32)
+        self.dones = np.zeros(shape, dtype=np.float32)
+        self.timeouts = np.zeros(shape, dtype=np.float32)
+        self.left = np.zeros(shape, dtype=np.int32)
+        self.next_row = np.full(shape, -1, dtype=np.int64)
+        self.powers = discounts(gamma, k_max)
+        self.kept = TargetCache(kept_rows, (int(action_space.n), k_max))
+        self.reset()
+
+    @property
+    def _needs_trees(self) -> bool:
+        """One view drawn uniformly needs none, and then draws exactly as SB3's buffer does."""
+        return self.prioritized or self.k_max > 1
+
+    def reset(self) -> None:
+        """Forget everything."""
+        super().reset()
+        self.n_added = 0
+        self.pending = np.zeros(self.n_envs, dtype=np.int64)
+        self._announced: NDArray[np.bool_] | None = None
+        self.left[:] = 0
+        lent = np.unique(self.next_row[self.next_row >= self.n_slots * self.n_envs])
+        for row in lent:
+            self.store.give_back(int(row))
+        self.next_row[:] = -1
+        self.kept.drop()
+        n_rows = self.n_slots * self.n_envs
+        alpha = self.alpha if self.prioritized else 0.0
+        self.trees = PriorityTrees(self.k_max, n_rows, alpha) if self._needs_trees else None
+
+    @property
+    def observations(self) -> Any:  # type: ignore[override]
+        """Views of the ring's observations (slots, n_envs, ...), a dictionary of such for Dict spaces."""
+        shape = (self.n_slots, self.n_envs)
+        if isinstance(self.store, ArrayStore):
+            return self.store.own.reshape(*shape, *self.store.own.shape[1:])
+        return {key: part.own.reshape(*shape, *part.own.shape[1:]) for key, part in self.store.parts.items()}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of everything the buffer holds."""
+        arrays = (self.actions, self.rewards, self.dones, self.timeouts, self.left, self.next_row)
+        trees = 0 if self.trees is None else self.trees.sums.nbytes + self.trees.least.nbytes
+        return self.store.nbytes + self.kept.nbytes + trees + sum(array.nbytes for array in arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Kept values are those of a network, and a saved replay may meet another one.
+        return {**self.__dict__, "kept": TargetCache(len(self.kept.known), self.kept.values.shape[1:])}
+
+    # State -------------------------------------------------------------------------------------------------
+
+    _RING = ("actions", "rewards", "dones", "timeouts", "left", "next_row")
+
+    def state(self) -> dict[str, Any]:
+        """A copy of everything that ``restore`` needs: the slots written so far, priorities, kept values."""
+        slots = min(self.n_added + 1, self.n_slots)
+        rows = slots * self.n_envs
+        return {
+            "n_added": self.n_added,
+            "pending": self.pending.copy(),
+            "ring": {name: getattr(self, name)[:slots].copy() for name in self._RING},
+            "store": self.store.state(rows),
+            "trees": None if self.trees is None else self.trees.state(rows),
+            "kept": self.kept.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what ``state`` returned."""
+        n_added = take_integer(state, "n_added", at_most=2**62)
+        slots = min(n_added + 1, self.n_slots)
+        rows = slots * self.n_envs
+        pending = take_array(state, "pending", np.int64, (self.n_envs,))
+        if np.any((pending < 0) | (pending > min(n_added, self.buffer_size))):
+            raise InputError("the saved state must have at most as many pending steps as steps")
+        ring = take_mapping(state, "ring")
+        arrays = {}
+        for name in self._RING:
+            own = getattr(self, name)
+            arrays[name] = take_array(ring, name, own.dtype, (slots, *own.shape[1:]))
+        self._check_ring(arrays)
+        self.reset()
+        self.n_added, self.pending = n_added, pending.copy()
+        self.pos = n_added % self.buffer_size
+        self.full = n_added >= self.buffer_size
+        for name, array in arrays.items():
+            own = getattr(self, name)
+            own[:slots] = array
+            own[slots:] = -1 if name == "next_row" else 0
+        lent = self.next_row[self.next_row >= self.n_slots * self.n_envs]
+        self.store.restore(take_mapping(state, "store"), rows, lent)
+        self._check_numbered_observations()
+        take(state, "trees")
+        if self.trees is not None:
+            self.trees.restore(take_mapping(state, "trees"), rows)
+        self.kept.restore(take_mapping(state, "kept"), self.store.n_rows)
+
+    def _check_numbered_observations(self) -> None:
+        """Of Discrete and MultiDiscrete spaces: networks turn their numbers into places of arrays."""
+        whole = self.observation_space
+        parts = whole.spaces if isinstance(whole, spaces.Dict) else {"": whole}
+        for key, space in parts.items():
+            if not isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+                continue
+            store = self.store.parts[key] if isinstance(self.store, DictStore) else self.store
+            count = space.n if isinstance(space, spaces.Discrete) else space.nvec
+            for rows in (store.own, store.lent):
+                above = rows - space.start
+                # Rows that were never written are 0.
+                if np.any(((above < 0) | (above >= count)) & (rows != 0)):
+                    raise InputError("the saved state must have observations that its space has")
+
+    def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
+        if np.any((arrays["actions"] < 0) | (arrays["actions"] >= n_actions)):
+            raise InputError(f"the saved state must have actions in 0..{n_actions - 1}")
+        if np.any((arrays["left"] < 0) | (arrays["left"] > self.buffer_size)):
+            raise InputError("the saved state must have options that fit into its replay")
+        if not np.isfinite(arrays["rewards"]).all():
+            raise InputError("the saved state must have finite rewards")
+        if np.any(arrays["next_row"] < -1):
+            raise InputError("the saved state must point at rows that its replay has")
+
+    # Writing -----------------------------------------------------------------------------------------------
+
+    def announce(self, option_over: ArrayLike) -> None:
+        """Say of the step that is added next, per environment, whether its option is over with it.
+
+        A step that is added unannounced counts as an option of its own.
+        """
+        self._announced = np.asarray(option_over, dtype=np.bool_)
+
+    def add(
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: NDArray[Any],
+        reward: NDArray[Any],
+        done: NDArray[Any],
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Store one primitive step of every environment."""
+        taken = np.asarray(action).reshape(self.n_envs, 1)
+        n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
+        if ((taken < 0) | (taken >= n_actions)).any():
+            # Compiled code would read and write beyond its arrays.
+            raise InputError(f"action must be counted from 0 and be in 0..{n_actions - 1}, not {taken.ravel()}")
+        announced, self._announced = self._announced, None
+        if announced is None:
+            # Nobody said that this step goes on with the option that is running.
+            self.finish()
+        slot = self.n_added % self.n_slots
+        rows = self._rows(slot)
+        done = np.asarray(done).reshape(self.n_envs).astype(np.bool_)
+        if not self._goes_on(rows, obs):
+            self._put(rows, obs)
+        head = (slot + 1) % self.n_slots
+        self._forget(head)
+
+        self.actions[slot] = taken
+        self.rewards[slot] = reward
+        self.dones[slot] = done
+        timeouts = np.asarray([info.get("TimeLimit.truncated", False) for info in infos])
+        self.timeouts[slot] = timeouts.reshape(self.n_envs)
+        self.next_row[slot] = self._rows(head)
+        for env in np.flatnonzero(done):
+            self.next_row[slot, env] = self.store.lend()
+        self._put(self.next_row[slot], next_obs)
+
+        self.n_added += 1
+        self.pos = self.n_added % self.buffer_size
+        self.full = self.n_added >= self.buffer_size
+        self.pending = np.minimum(self.pending + 1, self.buffer_size)
+        self.finish(None if announced is None else announced | done)
+
+    def finish(self, mask: ArrayLike | None = None) -> None:
+        """The options running under ``mask`` (everywhere by default) are over: their steps can be drawn."""
+        envs = np.flatnonzero((self.pending > 0) & (True if mask is None else np.asarray(mask)))
+        for env in envs:
+            lefts = np.arange(1, self.pending[env] + 1)
+            slots = (self.n_added - lefts) % self.n_slots
+            self.left[slots, env] = lefts
+            if self.trees is not None:
+                all_views = self.bootstrap or (self.pad_terminal and self._is_terminal(int(slots[0]), int(env)))
+                views = np.full(len(lefts), self.k_max) if all_views else np.minimum(lefts, self.k_max)
+                self.trees.enter(slots * self.n_envs + env, np.zeros_like(views), views)
+        self.pending[envs] = 0
+
+    def _is_terminal(self, slot: int, env: int) -> bool:
+        """Whether a step led to a terminal state; a time limit is none if it is bootstrapped through."""
+        through = self.handle_timeout_termination and self.timeouts[slot, env] > 0
+        return bool(self.dones[slot, env] > 0 and not through)
+
+    def _put(self, rows: NDArray[np.int64], observations: Any) -> None:
+        self.store.put(rows, observations)
+        self.kept.drop(rows)
+
+    def _rows(self, slot: int) -> NDArray[np.int64]:
+        return slot * self.n_envs + np.arange(self.n_envs)
+
+    def _goes_on(self, rows: NDArray[np.int64], obs: Any) -> bool:
+        """Whether the head already holds all of these observations, since the last step led to them.
+
+        Where it holds another one that the last step led to, that is saved before it is overwritten.
+        """
+        if self.n_added == 0:
+            return False
+        last = (self.n_added - 1) % self.n_slots
+        at_head, same = self.next_row[last] == rows, self.store.same(rows, obs)
+        broken = at_head & ~same
+        if broken.any():
+            self.finish(broken)
+            for env in np.flatnonzero(broken):
+                row = self.store.lend()
+                self._put(np.array([row]), self.store.get(rows[env : env + 1]))
+                self.next_row[last, env] = row
+        return bool(same.all())
+
+    def _forget(self, slot: int) -> None:
+        """The step in ``slot`` leaves the ring."""
+        rows = self._rows(slot)
+        if self.trees is not None:
+            self.trees.remove(rows)
+        self.left[slot] = 0
+        for row in self.next_row[slot]:
+            if row >= self.n_slots * self.n_envs:
+                self.store.give_back(int(row))
+        self.next_row[slot] = -1
+
+    # Reading -----------------------------------------------------------------------------------------------
+
+    @property
+    def drawable(self) -> NDArray[np.bool_]:
+        """Which views hold anything, (K,)."""
+        if self.trees is None:
+            return np.array([self.n_added > 0])
+        return self.trees.totals > 0.0
+
+    def sample(  # type: ignore[override]
+        self, batch_size: int, env: VecNormalize | None = None, beta: float = 0.4
+    ) -> OptionBatch:
+        """Draw ``batch_size`` tuples from each view.
+
+        Args:
+            batch_size: Rows per view.
+            env: Normalises observations and rewards.
+            beta: Exponent of the importance weights.
+        """
+        if self.trees is None:
+            rows, weights = self._draw_as_sb3(batch_size), None
+        else:
+            uniforms = np.random.random_sample((self.k_max, batch_size))  # noqa: NPY002 - SB3's generator
+            draw = self.trees.sample(uniforms, beta if self.prioritized else 0.0)
+            rows = draw.rows
+            plain = not self.prioritized and bool(self.drawable.all())
+            weights = None if plain else draw.weights.astype(np.float32)
+        return self._assemble(rows, weights, env)
+
+    def update_priorities(self, rows: NDArray[np.int64], td_errors: NDArray[np.floating]) -> None:
+        """New priorities |td| + 1e-6 of the drawn rows, both (K, B)."""
+        if self.trees is not None and self.prioritized:
+            self.trees.update(rows, np.abs(td_errors).astype(np.float64) + 1e-6)
+
+    def _draw_as_sb3(self, batch_size: int) -> NDArray[np.int64]:
+        """(1, B) rows, by the draws and in the order of SB3's buffer, which has one slot less."""
+        positions = np.random.randint(0, self.size(), size=batch_size)  # noqa: NPY002 - SB3's generator
+        envs = np.random.randint(0, high=self.n_envs, size=batch_size)  # noqa: NPY002
+        newest = self.n_added - 1
+        steps = newest - (newest - positions) % self.buffer_size
+        return ((steps % self.n_slots) * self.n_envs + envs)[None, :]
+
+    def _assemble(
+        self, rows: NDArray[np.int64], weights: NDArray[np.float32] | None, env: VecNormalize | None
+    ) -> OptionBatch:
+        actions, rewards, discounts, dones, rest, next_rows = _tuples(
+            rows,
+            self.left.ravel(),
+            self.actions.ravel(),
+            self.rewards.ravel(),
+            self.dones.ravel(),
+            self.timeouts.ravel(),
+            self.next_row.ravel(),
+            self.powers,
+            self.gamma,
+            self.n_envs,
+            self.handle_timeout_termination,
+        )
+        if env is not None:
+            rewards = self._normalized_window_rewards(rows, rest, env)
+        return OptionBatch(
+            observations=self.observations_at(rows.ravel(), env),
+            actions=actions,
+            rewards=rewards,
+            discounts=discounts,
+            dones=dones,
+            rest=rest,
+            next_rows=next_rows,
+            weights=weights,
+            rows=rows,
+        )
+
+    def _normalized_window_rewards(
+        self, rows: NDArray[np.int64], rest: NDArray[np.int64], env: VecNormalize
+    ) -> NDArray[np.float32]:
+        """r^ℓ of rewards that are normalised one by one, as the environment would have given them."""
+        lengths = duration_at(np.arange(self.k_max))[:, None] - rest
+        offsets = np.arange(self.k_max) * self.n_envs
+        window_rows = (rows[..., None] + offsets) % self.left.size
+        normalized = env.normalize_reward(self.rewards.ravel()[window_rows]).astype(np.float64)
+        seen = np.arange(self.k_max) < lengths[..., None]
+        return np.where(seen, normalized * self.powers[: self.k_max], 0.0).sum(axis=-1).astype(np.float32)
+
+    def observations_at(self, rows: NDArray[np.int64], env: VecNormalize | None = None) -> Any:
+        """The observations in ``rows`` of the store, as tensors."""
+        found = self._normalize_obs(self.store.get(rows), env)
+        if isinstance(found, dict):
+            return {key: self._tensor(value) for key, value in found.items()}
+        return self._tensor(found)
+
+    def _tensor(self, array: NDArray[Any]) -> th.Tensor:
+        tensor = th.from_numpy(array)
+        return tensor if self.device.type == "cpu" else tensor.to(self.device)
+
+
+_window_length = compiled(window_length)
+_k_step_return = compiled(k_step_return)
+
+
+@compiled
+def _tuples(
+    rows: NDArray[np.int64],
+    left: NDArray[np.int32],
+    actions: NDArray[np.int64],
+    rewards: NDArray[np.float32],
+    dones: NDArray[np.float32],
+    timeouts: NDArray[np.float32],
+    next_row: NDArray[np.int64],
+    powers: NDArray[np.float64],
+    gamma: float,
+    n_envs: int,
+    through_timeouts: bool,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.int64],
+    NDArray[np.int64],
+]:
+    """The tuples that view k has of ring rows (K, B): a, r^ℓ, γ^ℓ, done, k − ℓ and the last state's row."""
+    n_rows = len(left)
+    held, rest, last_states = np.empty_like(rows), np.empty_like(rows), np.empty_like(rows)
+    returns = np.empty(rows.shape, dtype=np.float32)
+    discount = np.empty(rows.shape, dtype=np.float32)
+    done = np.empty(rows.shape, dtype=np.float32)
+    window = np.empty(rows.shape[0], dtype=np.float64)
+    for index in range(rows.shape[0]):
+        for b in range(rows.shape[1]):
+            row = rows[index, b]
+            length = max(1, _window_length(index + 1, left[row]))
+            last = (row + (length - 1) * n_envs) % n_rows
+            for step in range(length):
+                window[step] = rewards[(row + step * n_envs) % n_rows]
+            held[index, b] = actions[row]
+            returns[index, b] = _k_step_return(window, 0, length, gamma)
+            discount[index, b] = powers[length]
+            is_end = dones[last] > 0 and not (through_timeouts and timeouts[last] > 0)
+            done[index, b] = 1.0 if is_end else 0.0
+            rest[index, b] = index + 1 - length
+            # An empty view's tuples, which weigh nothing, may point at the head, which has no next row.
+            last_states[index, b] = max(next_row[last], 0)
+    return held, returns, discount, done, rest, last_states
