@@ -34,6 +34,7 @@ _PLACES = {
     "fig:mtcar": "car_returns:METHODS",
     "fig:mt_car_2": "car_returns:WITHOUT_BOOTSTRAP",
     "fig:mtcar_comp": "car_returns:LARGER_BATCHES",
+    "fig:suite": "suite:SUITE",
 }
 """Module and name of each figure, in the order in which they are listed."""
 

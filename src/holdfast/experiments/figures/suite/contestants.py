@@ -1,0 +1,102 @@
+"""Who takes part in the learning suite, with every argument that is not a default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["CONTESTANTS", "Contestant"]
+
+_ZOO_NETWORK = {"net_arch": [256, 256]}
+
+_ZOO: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "CartPole-v1": {
+            "learning_rate": 2.3e-3,
+            "batch_size": 64,
+            "buffer_size": 100_000,
+            "learning_starts": 1000,
+            "gamma": 0.99,
+            "target_update_interval": 10,
+            "train_freq": 256,
+            "gradient_steps": 128,
+            "exploration_fraction": 0.16,
+            "exploration_final_eps": 0.04,
+            "policy_kwargs": _ZOO_NETWORK,
+        },
+        "Acrobot-v1": {
+            "learning_rate": 6.3e-4,
+            "batch_size": 128,
+            "buffer_size": 50_000,
+            "learning_starts": 0,
+            "gamma": 0.99,
+            "target_update_interval": 250,
+            "train_freq": 4,
+            "gradient_steps": -1,
+            "exploration_fraction": 0.12,
+            "exploration_final_eps": 0.1,
+            "policy_kwargs": _ZOO_NETWORK,
+        },
+        "MountainCar-v0": {
+            "learning_rate": 4e-3,
+            "batch_size": 128,
+            "buffer_size": 10_000,
+            "learning_starts": 1000,
+            "gamma": 0.98,
+            "target_update_interval": 600,
+            "train_freq": 16,
+            "gradient_steps": 8,
+            "exploration_fraction": 0.2,
+            "exploration_final_eps": 0.07,
+            "policy_kwargs": _ZOO_NETWORK,
+        },
+        "LunarLander-v3": {
+            "learning_rate": 6.3e-4,
+            "batch_size": 128,
+            "buffer_size": 50_000,
+            "learning_starts": 0,
+            "gamma": 0.99,
+            "target_update_interval": 250,
+            "train_freq": 4,
+            "gradient_steps": -1,
+            "exploration_fraction": 0.12,
+            "exploration_final_eps": 0.1,
+            "policy_kwargs": _ZOO_NETWORK,
+        },
+    }
+)
+"""The settings for DQN that rl-zoo3 (hyperparams/dqn.yml) gives each of these environments."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An agent with its settings.
+
+    Attributes:
+        name: As it is shown.
+        library: ``"holdfast"``, or ``"sb3"`` for Stable-Baselines3's own class.
+        algorithm: Class name in that library.
+        arguments: On every task, beside the defaults.
+        by_task: On single tasks, by the environment's id.
+    """
+
+    name: str
+    library: str
+    algorithm: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    by_task: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def arguments_for(self, environment: str) -> dict[str, Any]:
+        """Every argument that is given on a task."""
+        return {"policy": "MlpPolicy", **self.arguments, **self.by_task.get(environment, {})}
+
+
+CONTESTANTS = (
+    Contestant("DQN, tuned", "sb3", "DQN", by_task=_ZOO),
+    Contestant("DQN, SB3's defaults", "sb3", "DQN"),
+    Contestant("PerDQN", "holdfast", "PerDQN"),
+    Contestant("PerDQN, k_max=1", "holdfast", "PerDQN", {"k_max": 1}),
+)
+"""In the order in which they are shown."""

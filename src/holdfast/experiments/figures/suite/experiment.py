@@ -1,0 +1,202 @@
+"""The learning suite as an experiment: who trains on what, what is measured, and what is said of it.
+
+It is no figure of the paper: ``holdfast reproduce suite``. Every agent trains on every task and is evaluated
+greedily every 2 % of the training, with 20 episodes that are the same at every evaluation. Its score on a task is
+the mean of the last fifth of the evaluations, because staying good is the point; the mean of all of them, the area
+under the curve, says how soon it was good. On the scale of both, random actions are 0 and the stated best is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.core.distribution import install_command
+from holdfast.core.errors import InputError
+from holdfast.experiments.figures.suite.contestants import CONTESTANTS, Contestant
+from holdfast.experiments.figures.suite.tasks import TASKS, Task, last_fifth, normalized
+from holdfast.experiments.spec import Experiment, Job
+from holdfast.experiments.tables import Table, matrix, select
+from holdfast.stats import bootstrap_estimate, improvement_estimate, interquartile_mean, mean_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["SUITE", "draw_suite", "plan_suite", "run_contestant", "suite_lines"]
+
+COLUMNS = ("step", "return", "decisions", "length", "training_return")
+
+_EVALUATIONS = 50
+_SIZES = {"smoke": (200, 1, 2, 5), "laptop": (None, 3, 20, _EVALUATIONS), "paper": (None, 10, 20, _EVALUATIONS)}
+"""Steps (None for the task's own), seeds, episodes of an evaluation, and evaluations."""
+_FIRST_SEED = 100
+"""Smaller seeds are for choosing settings, these for publishing."""
+_SMOKE: Mapping[str, Mapping[str, Any]] = {
+    "holdfast": {"learning_starts": 50, "buffer_size": 500},
+    "sb3": {"learning_starts": 50, "buffer_size": 500, "train_freq": 4, "gradient_steps": 1},
+}
+_RIVAL = "DQN, tuned"
+
+
+def plan_suite(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """A job for each contestant, task and seed, seed by seed."""
+    steps, seeds, episodes, evaluations = _SIZES[scale]
+    for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
+        for task in TASKS[:1] if scale == "smoke" else TASKS:
+            for contestant in CONTESTANTS:
+                smaller = _SMOKE[contestant.library] if scale == "smoke" else {}
+                yield _setting(contestant, task, steps or task.steps, episodes, evaluations, smaller), seed
+
+
+def _setting(
+    contestant: Contestant, task: Task, steps: int, episodes: int, evaluations: int, smaller: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    return {
+        "agent": contestant.name,
+        "environment": task.environment,
+        "library": contestant.library,
+        "algorithm": contestant.algorithm,
+        "arguments": {**contestant.arguments_for(task.environment), **smaller},
+        "steps": steps,
+        "episodes": episodes,
+        "evaluations": evaluations,
+    }
+
+
+def run_contestant(job: Job, place: Path) -> Mapping[str, Any]:
+    """Train from nothing, and evaluate greedily on the way."""
+    import stable_baselines3
+    from gymnasium.error import DependencyNotInstalled
+
+    import holdfast.deep
+    from holdfast.experiments.figures.suite.greedy_evaluation import GreedyEvaluations
+
+    setting = job.setting
+    library = {"holdfast": holdfast.deep, "sb3": stable_baselines3}[setting["library"]]
+    arguments = dict(setting["arguments"])
+    every = setting["steps"] // setting["evaluations"]
+    try:
+        evaluations = GreedyEvaluations(setting["environment"], every, setting["episodes"])
+    except DependencyNotInstalled:
+        raise InputError(f"{setting['environment']} needs Box2D: {install_command('box2d')}") from None
+    model = getattr(library, setting["algorithm"])(
+        arguments.pop("policy"), setting["environment"], seed=job.seed, device="cpu", **arguments
+    )
+    model.learn(setting["steps"], evaluations)
+    return {name: [found[index] for found in evaluations.found] for index, name in enumerate(COLUMNS)}
+
+
+def draw_suite(rows: Table) -> Figure:
+    """Greedy returns over the training, a panel for each task; mean and 95 % interval over seeds."""
+    from holdfast.draw import Curve, Panel, draw_curves
+    from holdfast.draw.style import PALETTE
+
+    colors = dict(zip((contestant.name for contestant in CONTESTANTS), PALETTE.values(), strict=False))
+    panels = []
+    for task in _tasks_of(rows):
+        curves = []
+        for name in _names_of(rows):
+            own = select(rows, agent=name, environment=task.environment)
+            if len(own["seed"]) == 0:
+                continue
+            steps, returns = matrix(own, "return", "step")
+            mean, low, high = mean_interval(returns)
+            curve = Curve(f"{name}, {_counted(len(returns))}", colors[name], steps, mean)
+            curves.append(replace(curve, low=low, high=high) if len(returns) > 1 else curve)
+        panels.append(Panel(task.environment, curves))
+    return draw_curves(panels, "steps", "greedy return")
+
+
+def suite_lines(rows: Table) -> list[str]:
+    """Each agent's last fifth on each task, then what is said over all tasks, beside the tuned DQN."""
+    lines = []
+    for task in _tasks_of(rows):
+        lines.append(f"{task.environment}: greedy return of the last fifth, worst seed, decisions")
+        for name in _names_of(rows):
+            own = select(rows, agent=name, environment=task.environment)
+            if len(own["seed"]) == 0:
+                continue
+            _, returns = matrix(own, "return", "step")
+            _, decisions = matrix(own, "decisions", "step")
+            ends = last_fifth(returns)
+            mean, _, high = mean_interval(ends)
+            error = "" if np.isnan(high) else f" ±{high - mean:.1f}"
+            lines.append(
+                f"  {name:<22}{f'{mean:.1f}{error}':>16}{ends.min():>10.1f}"
+                f"{float(last_fifth(decisions).mean()):>9.1f}{_counted(len(returns)):>10}"
+            )
+    return [*lines, *_overall_lines(rows)]
+
+
+def _overall_lines(rows: Table) -> list[str]:
+    """Over all tasks: interquartile mean, and how likely a run is better than one of the tuned DQN's."""
+    tasks = _tasks_of(rows)
+    measured = {name: _scores(rows, name, tasks) for name in _names_of(rows)}
+    found = {name: scores for name, scores in measured.items() if scores is not None}
+    if not found:
+        return []
+    rival = found.get(_RIVAL)
+    lines = [
+        "all tasks, 0 = random and 1 = best: interquartile mean, P(better by area)",
+        f"  {'':<20}{'last fifth':>18}{'area':>18}{'than tuned DQN':>18}",
+    ]
+    for name, (ends, areas) in found.items():
+        cells = [_shown(bootstrap_estimate(interquartile_mean, scores)) for scores in (ends, areas)]
+        better = "" if rival is None or name == _RIVAL else _shown(improvement_estimate(areas, rival[1]))
+        lines.append(f"  {name:<20}{cells[0]:>18}{cells[1]:>18}{better:>18}")
+    return lines
+
+
+def _scores(
+    rows: Table, name: str, tasks: Sequence[Task]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """(runs, tasks) of last fifths and of whole trainings; None where a task has no run or another number."""
+    ends, areas = [], []
+    for task in tasks:
+        own = select(rows, agent=name, environment=task.environment)
+        if len(own["seed"]) == 0:
+            return None
+        _, returns = matrix(own, "return", "step")
+        scores = normalized(returns, task)
+        ends.append(last_fifth(scores))
+        areas.append(scores.mean(axis=1))
+    if len({len(runs) for runs in ends}) > 1:
+        return None
+    return np.stack(ends, axis=1), np.stack(areas, axis=1)
+
+
+def _shown(estimate: tuple[float, float, float]) -> str:
+    value, low, high = estimate
+    return f"{value:.2f}" if np.isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _tasks_of(rows: Table) -> list[Task]:
+    return [task for task in TASKS if task.environment in rows["environment"]]
+
+
+def _names_of(rows: Table) -> list[str]:
+    return [contestant.name for contestant in CONTESTANTS if contestant.name in rows["agent"]]
+
+
+def _counted(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs} runs"
+
+
+SUITE = Experiment(
+    label="fig:suite",
+    title="Does it learn, and stay good? PerDQN beside DQN on four tasks",
+    columns=COLUMNS,
+    plan=plan_suite,
+    run=run_contestant,
+    draw=draw_suite,
+    summary=suite_lines,
+    notes=(
+        "Evaluations are greedy: 20 episodes every 2 % of the training, with the same reset seeds each time.",
+        "The tuned settings of DQN are rl-zoo3's; LunarLander-v3 takes those of LunarLander-v2.",
+    ),
+)
