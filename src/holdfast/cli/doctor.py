@@ -25,6 +25,7 @@ _NEEDED = ("numpy", "scipy", "gymnasium", "matplotlib", "numba", "torch", "stabl
 _OPTIONAL = {
     "atari": ("ale-py", "Atari games"),
     "minatar": ("minatar", "MinAtar games"),
+    "box2d": ("box2d", "LunarLander"),
     "ray": ("ray", "experiments on several machines"),
     "onnx": ("onnx", "policies as .onnx files"),
     "video": ("imageio-ffmpeg", "films, also as .mp4 files"),
