@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from holdfast.core import Option, PartialHistory
 from holdfast.mdp import TabularMDP
 from holdfast.tabular import TempoRLQLearning
 from holdfast.tabular.learner import TabularLearner
+from tests.tabular.conftest import corridor
 from tests.tabular.literal import as_dictionary, as_table, temporl_update
 from tests.tabular.strategies import Case, histories
 
@@ -88,9 +90,15 @@ def test_greedy_it_takes_the_first_action_and_the_longest_skip_of_equals() -> No
     learner.q[0, 2, 0] = 1.0
     skip_values(learner)[0, 2] = [1.0, 2.0, 2.0, 0.0]
     assert learner.act(0) == Option(2, 3)
-    state = learner._own(-1)
-    assert learner.greedy_option(state, 0) == (2, 3)
-    assert learner.greedy_option(state, 1) == (0, 4)
+
+
+@pytest.mark.parametrize("loop", ["compiled", "python"])
+def test_greedy_episodes_take_the_longest_skip_of_equals(loop: str) -> None:
+    learner = TempoRLQLearning(4, epsilon=1.0, alpha=1e-20, initial_value=1.0)  # a rate that changes no 1.0
+    state = learner.start(corridor())
+    state.tables["q"][:, 1] = 2.0  # to the right, five steps
+    _, log = learner.advance(corridor(), state, 1, loop=loop)
+    assert (log.greedy_steps[0], log.greedy_decisions[0]) == (5, 2)
 
 
 def test_action_and_skip_have_their_own_coins(cliff: TabularMDP) -> None:
