@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from holdfast.core import Option, PartialHistory
 from holdfast.mdp import TabularMDP
@@ -11,7 +10,7 @@ from holdfast.tabular import TempoRLQLearning
 from holdfast.tabular.learner import TabularLearner
 from tests.tabular.conftest import corridor
 from tests.tabular.literal import as_dictionary, as_table, temporl_update
-from tests.tabular.strategies import Case, histories
+from tests.tabular.strategies import Case, cases
 
 
 def skip_values(learner: TabularLearner) -> np.ndarray:
@@ -46,37 +45,14 @@ def test_a_skip_that_ends_the_episode_teaches_all_longer_ones() -> None:
 
 
 @settings(max_examples=200)
-@given(
-    histories(),
-    st.sampled_from([0.1, 0.5, 1.0]),
-    st.sampled_from([0.0, 0.9, 1.0]),
-    st.booleans(),
-    st.integers(0, 99),
-)
-def test_the_update_is_the_literal_one(
-    case: Case, alpha: float, gamma: float, pad_terminal: bool, seed: int
-) -> None:
-    n_states, n_actions, k_max, history = case
-    learner = TempoRLQLearning(k_max, alpha=alpha, gamma=gamma, initial_std=1.0, pad_terminal=pad_terminal)
-    learner.reset(n_states, n_actions, seed)
+@given(cases())
+def test_the_update_is_the_literal_one(case: Case) -> None:
+    learner = case.learner(TempoRLQLearning, pad_terminal=case.by.pad_terminal)
     values, skips = as_dictionary(learner.q), as_dictionary(skip_values(learner))
-    temporl_update(
-        values,
-        skips,
-        [int(s) for s in history.states],
-        history.action,
-        [float(r) for r in history.rewards],
-        history.terminated,
-        alpha,
-        gamma,
-        n_actions,
-        k_max,
-        pad_terminal,
-    )
-    learner.update(history)
-    np.testing.assert_allclose(learner.q, as_table(values, learner.q.shape), rtol=0.0, atol=1e-12)
-    table = skip_values(learner)
-    np.testing.assert_allclose(table, as_table(skips, table.shape), rtol=0.0, atol=1e-12)
+    temporl_update(values, skips, case.history, case.by)
+    learner.update(case.history)
+    for table, literal in ((learner.q, values), (skip_values(learner), skips)):
+        np.testing.assert_allclose(table, as_table(literal, table.shape), rtol=0.0, atol=1e-12)
 
 
 def test_padding_is_the_default() -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_integer, check_real
 from holdfast.core.durations import DURATIONS, duration_distribution
-from holdfast.core.history import discounts
 from holdfast.tabular.learner import TabularLearner
 from holdfast.tabular.policy import GreedyPolicy, Policy
 from holdfast.tabular.rule import LearningRule
@@ -48,10 +47,8 @@ class EZGreedyQLearning(TabularLearner):
 
     def rule(self) -> LearningRule:
         """The best action for one step, or a random one for a random duration; one update per step."""
-        return LearningRule(
-            self.alpha,
-            discounts(self.gamma, self.k_max),
-            self.ties_at_random,
+        return self.make_rule(
+            self.k_max,
             updates_per_step=1.0,
             durations=np.cumsum(duration_distribution(self.durations, self.k_max, self.mu)),
         )

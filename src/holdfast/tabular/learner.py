@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
 from holdfast.core.errors import InputError, InputTypeError
-from holdfast.core.history import PartialHistory
+from holdfast.core.history import PartialHistory, discounts
 from holdfast.core.options import Option
 from holdfast.core.schedules import Constant, Exponential, Schedule, tabulate
 from holdfast.tabular.gym_loop import GymSteps, Steps, run_in_python
@@ -103,6 +103,10 @@ class TabularLearner(ABC):
     @abstractmethod
     def policy_of(self, tables: Mapping[str, Floats]) -> Policy:
         """The greedy policy of ``tables``, each (S, A, K): those of a state, or of one seed of a result."""
+
+    def make_rule(self, k_max: int, **own: Any) -> LearningRule:
+        """A rule with the arguments that all learners share; ``own`` are its other fields."""
+        return LearningRule(self.alpha, discounts(self.gamma, k_max), self.ties_at_random, **own)
 
     # Training.
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
-from holdfast.core.history import discounts
 from holdfast.tabular.learner import TabularLearner
 from holdfast.tabular.policy import GreedyPolicy, Policy
 from holdfast.tabular.rule import LearningRule
@@ -48,13 +47,7 @@ class MSAQLearning(TabularLearner):
 
     def rule(self) -> LearningRule:
         """The all-persistence update without its bootstrap."""
-        return LearningRule(
-            self.alpha,
-            discounts(self.gamma, self.k_max),
-            self.ties_at_random,
-            n_valued=self.k_max,
-            pad_terminal=self.pad_terminal,
-        )
+        return self.make_rule(self.k_max, n_valued=self.k_max, pad_terminal=self.pad_terminal)
 
     def policy_of(self, tables: Mapping[str, NDArray[np.float64]]) -> Policy:
         """Greedy over all options."""

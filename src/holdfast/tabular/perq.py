@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_integer, check_real
-from holdfast.core.history import discounts
 from holdfast.core.targets import STATE_VALUES
 from holdfast.tabular.learner import TabularLearner
 from holdfast.tabular.policy import GreedyPolicy, Policy, check_margin
@@ -57,10 +56,8 @@ class PerQLearning(TabularLearner):
 
     def rule(self) -> LearningRule:
         """ε-greedy options and the all-persistence update."""
-        return LearningRule(
-            self.alpha,
-            discounts(self.gamma, self.k_max),
-            self.ties_at_random,
+        return self.make_rule(
+            self.k_max,
             n_valued=1 if self.target_value == "primitive" else self.k_max,
             bootstraps=True,
             margin=math.inf if self.interrupt_margin is None else self.interrupt_margin,

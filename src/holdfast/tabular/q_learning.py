@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_real
-from holdfast.core.history import discounts
 from holdfast.tabular.learner import TabularLearner
 from holdfast.tabular.policy import GreedyPolicy, Policy
 from holdfast.tabular.rule import LearningRule
@@ -44,8 +43,7 @@ class QLearning(TabularLearner):
 
     def rule(self) -> LearningRule:
         """ε-greedy actions for one step each, learned from as often as asked."""
-        powers = discounts(self.gamma, 1)
-        return LearningRule(self.alpha, powers, self.ties_at_random, updates_per_step=self.updates_per_step)
+        return self.make_rule(1, updates_per_step=self.updates_per_step)
 
     def policy_of(self, tables: Mapping[str, NDArray[np.float64]]) -> Policy:
         """Greedy over the actions."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
-from holdfast.core.history import discounts
 from holdfast.tabular.learner import TabularLearner
 from holdfast.tabular.policy import Policy, SkipPolicy
 from holdfast.tabular.rule import LearningRule
@@ -47,13 +46,7 @@ class TempoRLQLearning(TabularLearner):
 
     def rule(self) -> LearningRule:
         """One update of the action values per step, then one of the skip values per sub-transition."""
-        return LearningRule(
-            self.alpha,
-            discounts(self.gamma, self.k_max),
-            self.ties_at_random,
-            updates_per_step=1.0,
-            pad_terminal=self.pad_terminal,
-        )
+        return self.make_rule(self.k_max, updates_per_step=1.0, pad_terminal=self.pad_terminal)
 
     def policy_of(self, tables: Mapping[str, NDArray[np.float64]]) -> Policy:
         """Greedy over actions, then over skips."""
