@@ -92,6 +92,7 @@ def test_tabulate_lists_the_rates(n, start):
 def test_tabulate_starts_at_zero_and_continues_without_a_seam():
     schedule = Exponential(0.9, 0.2)
     assert tabulate(schedule, 3).tolist() == [1.0, 0.9, 0.9**2]
+    assert tabulate(0.25, 2).tolist() == [0.25, 0.25]
     whole = tabulate(schedule, 25)
     np.testing.assert_array_equal(
         np.concatenate([tabulate(schedule, 10), tabulate(schedule, 15, start=10)]), whole

@@ -2,101 +2,98 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from holdfast.core import PartialHistory
 
-def update(
-    q: dict[tuple[int, int, int], float],
-    states: list[int],
-    action: int,
-    rewards: list[float],
-    terminated: bool,
-    alpha: float,
-    gamma: float,
-    n_actions: int,
-    k_max: int,
-) -> None:
+Values = dict[tuple[int, int, int], float]
+"""Values by state, action and k."""
+
+
+class Setting(NamedTuple):
+    """What an update goes by."""
+
+    alpha: float
+    gamma: float
+    n_actions: int
+    k_max: int
+    pad_terminal: bool = False
+
+
+class Window(NamedTuple):
+    """A sub-transition s_i → s_j: its discounted reward, and whether the episode is over then."""
+
+    i: int
+    j: int
+    reward: float
+    over: bool
+
+
+def windows(history: PartialHistory, gamma: float) -> list[Window]:
+    """All sub-transitions, last end first, then shortest first."""
+    return [
+        Window(
+            i,
+            j,
+            sum(gamma**n * float(history.rewards[i + n]) for n in range(j - i)),
+            history.terminated and j == history.kappa,
+        )
+        for j in range(history.kappa, 0, -1)
+        for i in range(j - 1, -1, -1)
+    ]
+
+
+def update(q: Values, history: PartialHistory, by: Setting) -> None:
     """The all-persistence update, k counted from 1."""
-    kappa = len(rewards)
-    for j in range(kappa, 0, -1):
-        for i in range(j - 1, -1, -1):
-            k = j - i
-            reward = sum(gamma**n * rewards[i + n] for n in range(k))
-            over = terminated and j == kappa
-            best = max(q[states[j], a, m] for a in range(n_actions) for m in range(1, k_max + 1))
-            target = reward if over else reward + gamma**k * best
-            q[states[i], action, k] = (1 - alpha) * q[states[i], action, k] + alpha * target
-            for d in range(1, k_max - k + 1):
-                target = reward if over else reward + gamma**k * q[states[j], action, d]
-                q[states[i], action, k + d] = (1 - alpha) * q[states[i], action, k + d] + alpha * target
+    states, action = history.states.tolist(), history.action
+    for i, j, reward, over in windows(history, by.gamma):
+        k = j - i
+        best = max(q[states[j], a, m] for a in range(by.n_actions) for m in range(1, by.k_max + 1))
+        target = reward if over else reward + by.gamma**k * best
+        q[states[i], action, k] = (1 - by.alpha) * q[states[i], action, k] + by.alpha * target
+        for d in range(1, by.k_max - k + 1):
+            target = reward if over else reward + by.gamma**k * q[states[j], action, d]
+            q[states[i], action, k + d] = (1 - by.alpha) * q[states[i], action, k + d] + by.alpha * target
 
 
-def msa_update(
-    q: dict[tuple[int, int, int], float],
-    states: list[int],
-    action: int,
-    rewards: list[float],
-    terminated: bool,
-    alpha: float,
-    gamma: float,
-    n_actions: int,
-    k_max: int,
-    pad_terminal: bool,
-) -> None:
+def msa_update(q: Values, history: PartialHistory, by: Setting) -> None:
     """Every sub-transition for its own length, last end first; one that ends the episode also for all longer."""
-    kappa = len(rewards)
-    for j in range(kappa, 0, -1):
-        for i in range(j - 1, -1, -1):
-            target = sum(gamma ** (n - i) * rewards[n] for n in range(i, j))
-            lengths = [j - i]
-            if terminated and j == kappa:
-                if pad_terminal:
-                    lengths = list(range(j - i, k_max + 1))
-            else:
-                best = max(q[states[j], a, m] for a in range(n_actions) for m in range(1, k_max + 1))
-                target += gamma ** (j - i) * best
-            for k in lengths:
-                q[states[i], action, k] += alpha * (target - q[states[i], action, k])
+    states, action = history.states.tolist(), history.action
+    for i, j, target, over in windows(history, by.gamma):
+        if not over:
+            target += by.gamma ** (j - i) * max(
+                q[states[j], a, m + 1] for a, m in np.ndindex(by.n_actions, by.k_max)
+            )
+        for k in range(j - i, (by.k_max if over and by.pad_terminal else j - i) + 1):
+            q[states[i], action, k] += by.alpha * (target - q[states[i], action, k])
 
 
-def temporl_update(
-    q: dict[tuple[int, int, int], float],
-    skips: dict[tuple[int, int, int], float],
-    states: list[int],
-    action: int,
-    rewards: list[float],
-    terminated: bool,
-    alpha: float,
-    gamma: float,
-    n_actions: int,
-    k_max: int,
-    pad_terminal: bool,
-) -> None:
+def temporl_update(q: Values, skips: Values, history: PartialHistory, by: Setting) -> None:
     """Q-learning step by step; then every sub-transition for its skip value, the longest first."""
-    kappa = len(rewards)
+    states, action = history.states.tolist(), history.action
 
-    def beyond(j: int) -> float:
-        return 0.0 if terminated and j == kappa else max(q[states[j], a, 1] for a in range(n_actions))
+    def learned(window: Window) -> float:
+        beyond = 0.0 if window.over else max(q[states[window.j], a, 1] for a in range(by.n_actions))
+        return window.reward + by.gamma ** (window.j - window.i) * beyond
 
-    for t in range(kappa):
-        target = rewards[t] + gamma * beyond(t + 1)
-        q[states[t], action, 1] += alpha * (target - q[states[t], action, 1])
-    spans = [(i, j) for i in range(kappa) for j in range(i + 1, kappa + 1)]
-    for i, j in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
-        target = sum(gamma ** (n - i) * rewards[n] for n in range(i, j)) + gamma ** (j - i) * beyond(j)
-        longest = k_max if pad_terminal and terminated and j == kappa else j - i
-        for k in range(j - i, longest + 1):
-            skips[states[i], action, k] += alpha * (target - skips[states[i], action, k])
+    every = sorted(windows(history, by.gamma), key=lambda window: (window.i - window.j, window.i))
+    for window in (window for window in every if window.j - window.i == 1):
+        at = states[window.i], action, 1
+        q[at] += by.alpha * (learned(window) - q[at])
+    for window in every:
+        length = window.j - window.i
+        for k in range(length, (by.k_max if window.over and by.pad_terminal else length) + 1):
+            skips[states[window.i], action, k] += by.alpha * (learned(window) - skips[states[window.i], action, k])
 
 
-def as_dictionary(table: np.ndarray) -> dict[tuple[int, int, int], float]:
+def as_dictionary(table: np.ndarray) -> Values:
     """A table (S, A, K) by state, action and k."""
     return {(s, a, k + 1): float(value) for (s, a, k), value in np.ndenumerate(table)}
 
 
-def as_table(q: dict[tuple[int, int, int], float], shape: tuple[int, ...]) -> np.ndarray:
+def as_table(q: Values, shape: tuple[int, ...]) -> np.ndarray:
     """The other way round."""
     table = np.empty(shape)
     for (s, a, k), value in q.items():
@@ -129,7 +126,8 @@ def perq_run(
                 states.append(int(mdp.P[states[-1], action]))
                 steps += 1
             over = bool(mdp.terminal[states[-1]])
-            update(values, states, action, rewards, over, alpha, gamma, n_actions, k_max)
+            history = PartialHistory(np.array(states), action, np.array(rewards), over)
+            update(values, history, Setting(alpha, gamma, n_actions, k_max))
             total += sum(rewards)
             state = states[-1]
         episodes.append((total, steps, decisions))

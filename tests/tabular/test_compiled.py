@@ -11,7 +11,6 @@ from holdfast.core import clock
 from holdfast.core.compiling import fingerprint, in_python
 from holdfast.core.history import k_step_return
 from holdfast.tabular import compiled as helpers
-from holdfast.tabular import temporl
 from tests.architecture import ROOT
 from tests.new_process import printed
 from tests.tabular.run_everything import numbers
@@ -32,8 +31,8 @@ def test_compiled_and_uncompiled_give_the_same_bits(tmp_path: Path) -> None:
 def test_a_learner_is_loaded_from_the_cache_by_a_second_process() -> None:
     code = (
         "from holdfast.tabular import QLearning; from holdfast.envs import make_env; "
-        "from holdfast.tabular.q_learning import run_q_learning; "
-        "QLearning().fit(make_env('cliff'), 1); print(sum(run_q_learning.stats.cache_hits.values()))"
+        "from holdfast.tabular.option_loop import run_episodes; "
+        "QLearning().fit(make_env('cliff'), 1); print(sum(run_episodes.stats.cache_hits.values()))"
     )
     printed(code, ROOT)
     assert printed(code, ROOT) == "1"
@@ -47,7 +46,7 @@ def test_the_fingerprint_is_part_of_the_name() -> None:
 
 def test_core_and_compiled_leaf_functions_are_the_same() -> None:
     rewards = np.array([1.0, -2.0, 3.0])
-    assert temporl.k_step_return(rewards, 1, 2, 0.9) == k_step_return(rewards, 1, 2, 0.9)
+    assert helpers.k_step_return(rewards, 1, 2, 0.9) == k_step_return(rewards, 1, 2, 0.9)
     for ended in (False, True):
         assert helpers.left_after_step(4, ended) == clock.left_after_step(4, ended)
     for margin in (0.0, 0.5, np.inf):

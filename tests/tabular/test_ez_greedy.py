@@ -7,7 +7,7 @@ from holdfast.core import PartialHistory
 from holdfast.core.durations import duration_distribution
 from holdfast.mdp import TabularMDP
 from holdfast.tabular import EZGreedyQLearning, QLearning
-from holdfast.tabular.ez_greedy import draw_ez_option
+from holdfast.tabular.compiled import draw_held_action
 from tests.tabular.conftest import corridor, same_episodes
 
 
@@ -24,7 +24,7 @@ def test_an_update_by_hand() -> None:
 def test_random_actions_are_held_as_long_as_the_distribution_says(kind: str) -> None:
     chances = duration_distribution(kind, 5)
     agent = np.random.default_rng(0)
-    drawn = [draw_ez_option(np.zeros((3, 1)), 1.0, np.cumsum(chances), agent) for _ in range(6000)]
+    drawn = [draw_held_action(np.zeros((3, 1)), 1.0, np.cumsum(chances), agent) for _ in range(6000)]
     actions, durations, exploratory = (np.array(column) for column in zip(*drawn, strict=True))
     np.testing.assert_allclose(np.bincount(durations, minlength=6)[1:] / 6000, chances, atol=0.03)
     np.testing.assert_allclose(np.bincount(actions) / 6000, 1 / 3, atol=0.03)

@@ -1,36 +1,32 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from holdfast.core import PartialHistory
 from holdfast.mdp import TabularMDP
 from holdfast.tabular import MSAQLearning, PerQLearning, QLearning
 from tests.tabular.conftest import same_episodes
 from tests.tabular.literal import as_dictionary, as_table, msa_update
-from tests.tabular.strategies import Case, histories
+from tests.tabular.strategies import Case, cases
 
 HISTORY = PartialHistory(np.array([0, 1, 2]), 0, np.array([4.0, 8.0]), terminated=True)
 
 
-def test_an_update_by_hand() -> None:
-    learner = MSAQLearning(4, alpha=0.5, gamma=0.5)
+@pytest.mark.parametrize(
+    ("pad_terminal", "last", "first"),
+    [(False, [4.0, 0.0, 0.0, 0.0], [3.5, 4.0, 0.0, 0.0]), (True, [4.0, 4.0, 4.0, 4.0], [3.5, 4.0, 4.0, 4.0])],
+)
+def test_an_update_by_hand(pad_terminal: bool, last: list[float], first: list[float]) -> None:
+    learner = MSAQLearning(4, alpha=0.5, gamma=0.5, pad_terminal=pad_terminal)
     learner.reset(3, 2)
     learner.q[1, 1, 3] = 6.0
     learner.update(HISTORY)
     # j = 2: Q(1,0,1) = ½·8; Q(0,0,2) = ½(4 + ½·8). j = 1: V(1) = 6, so Q(0,0,1) = ½(4 + ½·6).
-    np.testing.assert_array_equal(learner.q[1, 0], [4.0, 0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(learner.q[0, 0], [3.5, 4.0, 0.0, 0.0])
-
-
-def test_padding_teaches_all_holds_that_end_the_episode() -> None:
-    learner = MSAQLearning(4, alpha=0.5, gamma=0.5, pad_terminal=True)
-    learner.reset(3, 2)
-    learner.q[1, 1, 3] = 6.0
-    learner.update(HISTORY)
-    np.testing.assert_array_equal(learner.q[1, 0], [4.0, 4.0, 4.0, 4.0])
-    np.testing.assert_array_equal(learner.q[0, 0], [3.5, 4.0, 4.0, 4.0])
+    # Padded, what holds for the length that ended the episode holds for all longer ones.
+    np.testing.assert_array_equal(learner.q[1, 0], last)
+    np.testing.assert_array_equal(learner.q[0, 0], first)
 
 
 def test_padding_changes_nothing_where_no_episode_ends() -> None:
@@ -45,33 +41,12 @@ def test_padding_changes_nothing_where_no_episode_ends() -> None:
 
 
 @settings(max_examples=200)
-@given(
-    histories(),
-    st.sampled_from([0.1, 0.5, 1.0]),
-    st.sampled_from([0.0, 0.9, 1.0]),
-    st.booleans(),
-    st.integers(0, 99),
-)
-def test_the_update_is_the_literal_one(
-    case: Case, alpha: float, gamma: float, pad_terminal: bool, seed: int
-) -> None:
-    n_states, n_actions, k_max, history = case
-    learner = MSAQLearning(k_max, alpha=alpha, gamma=gamma, initial_std=1.0, pad_terminal=pad_terminal)
-    learner.reset(n_states, n_actions, seed)
+@given(cases())
+def test_the_update_is_the_literal_one(case: Case) -> None:
+    learner = case.learner(MSAQLearning, pad_terminal=case.by.pad_terminal)
     values = as_dictionary(learner.q)
-    msa_update(
-        values,
-        [int(s) for s in history.states],
-        history.action,
-        [float(r) for r in history.rewards],
-        history.terminated,
-        alpha,
-        gamma,
-        n_actions,
-        k_max,
-        pad_terminal,
-    )
-    learner.update(history)
+    msa_update(values, case.history, case.by)
+    learner.update(case.history)
     np.testing.assert_allclose(learner.q, as_table(values, learner.q.shape), rtol=0.0, atol=1e-12)
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from holdfast.core import Constant, Option, PartialHistory
 from holdfast.core.decomposition import backward_schedule
@@ -14,7 +13,7 @@ from holdfast.mdp import TabularMDP, q_star_options
 from holdfast.tabular import PerQLearning, QLearning
 from tests.tabular.conftest import corridor, random_mdp, same_episodes
 from tests.tabular.literal import as_dictionary, as_table, perq_run, update
-from tests.tabular.strategies import Case, histories
+from tests.tabular.strategies import Case, cases
 
 
 def test_an_update_by_hand() -> None:
@@ -51,24 +50,12 @@ def test_the_primitive_target_looks_at_one_step_only() -> None:
 
 
 @settings(max_examples=200)
-@given(histories(), st.sampled_from([0.1, 0.5, 1.0]), st.sampled_from([0.0, 0.9, 1.0]), st.integers(0, 99))
-def test_the_update_is_algorithm_1(case: Case, alpha: float, gamma: float, seed: int) -> None:
-    n_states, n_actions, k_max, history = case
-    learner = PerQLearning(k_max, alpha=alpha, gamma=gamma, initial_std=1.0)
-    learner.reset(n_states, n_actions, seed)
+@given(cases())
+def test_the_update_is_algorithm_1(case: Case) -> None:
+    learner = case.learner(PerQLearning)
     values = as_dictionary(learner.q)
-    update(
-        values,
-        [int(s) for s in history.states],
-        history.action,
-        [float(r) for r in history.rewards],
-        history.terminated,
-        alpha,
-        gamma,
-        n_actions,
-        k_max,
-    )
-    learner.update(history)
+    update(values, case.history, case.by)
+    learner.update(case.history)
     np.testing.assert_allclose(learner.q, as_table(values, learner.q.shape), rtol=0.0, atol=1e-12)
 
 

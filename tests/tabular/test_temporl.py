@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from holdfast.core import Option, PartialHistory
 from holdfast.mdp import TabularMDP
 from holdfast.tabular import TempoRLQLearning
 from holdfast.tabular.learner import TabularLearner
+from tests.tabular.conftest import corridor
 from tests.tabular.literal import as_dictionary, as_table, temporl_update
-from tests.tabular.strategies import Case, histories
+from tests.tabular.strategies import Case, cases
 
 
 def skip_values(learner: TabularLearner) -> np.ndarray:
@@ -44,37 +45,14 @@ def test_a_skip_that_ends_the_episode_teaches_all_longer_ones() -> None:
 
 
 @settings(max_examples=200)
-@given(
-    histories(),
-    st.sampled_from([0.1, 0.5, 1.0]),
-    st.sampled_from([0.0, 0.9, 1.0]),
-    st.booleans(),
-    st.integers(0, 99),
-)
-def test_the_update_is_the_literal_one(
-    case: Case, alpha: float, gamma: float, pad_terminal: bool, seed: int
-) -> None:
-    n_states, n_actions, k_max, history = case
-    learner = TempoRLQLearning(k_max, alpha=alpha, gamma=gamma, initial_std=1.0, pad_terminal=pad_terminal)
-    learner.reset(n_states, n_actions, seed)
+@given(cases())
+def test_the_update_is_the_literal_one(case: Case) -> None:
+    learner = case.learner(TempoRLQLearning, pad_terminal=case.by.pad_terminal)
     values, skips = as_dictionary(learner.q), as_dictionary(skip_values(learner))
-    temporl_update(
-        values,
-        skips,
-        [int(s) for s in history.states],
-        history.action,
-        [float(r) for r in history.rewards],
-        history.terminated,
-        alpha,
-        gamma,
-        n_actions,
-        k_max,
-        pad_terminal,
-    )
-    learner.update(history)
-    np.testing.assert_allclose(learner.q, as_table(values, learner.q.shape), rtol=0.0, atol=1e-12)
-    table = skip_values(learner)
-    np.testing.assert_allclose(table, as_table(skips, table.shape), rtol=0.0, atol=1e-12)
+    temporl_update(values, skips, case.history, case.by)
+    learner.update(case.history)
+    for table, literal in ((learner.q, values), (skip_values(learner), skips)):
+        np.testing.assert_allclose(table, as_table(literal, table.shape), rtol=0.0, atol=1e-12)
 
 
 def test_padding_is_the_default() -> None:
@@ -88,9 +66,15 @@ def test_greedy_it_takes_the_first_action_and_the_longest_skip_of_equals() -> No
     learner.q[0, 2, 0] = 1.0
     skip_values(learner)[0, 2] = [1.0, 2.0, 2.0, 0.0]
     assert learner.act(0) == Option(2, 3)
-    state = learner._own(-1)
-    assert learner.greedy_option(state, 0) == (2, 3)
-    assert learner.greedy_option(state, 1) == (0, 4)
+
+
+@pytest.mark.parametrize("loop", ["compiled", "python"])
+def test_greedy_episodes_take_the_longest_skip_of_equals(loop: str) -> None:
+    learner = TempoRLQLearning(4, epsilon=1.0, alpha=1e-20, initial_value=1.0)  # a rate that changes no 1.0
+    state = learner.start(corridor())
+    state.tables["q"][:, 1] = 2.0  # to the right, five steps
+    _, log = learner.advance(corridor(), state, 1, loop=loop)
+    assert (log.greedy_steps[0], log.greedy_decisions[0]) == (5, 2)
 
 
 def test_action_and_skip_have_their_own_coins(cliff: TabularMDP) -> None:

@@ -73,9 +73,10 @@ class Exponential:
         return max(self.floor, self.base**t)
 
 
-def tabulate(schedule: Schedule, n: int, start: int = 0) -> NDArray[np.float64]:
-    """ε at times start..start+n−1, shape (n,), checked to be probabilities."""
-    rates = np.array([schedule(t) for t in range(start, start + n)], dtype=np.float64)
+def tabulate(schedule: float | Schedule, n: int, start: int = 0) -> NDArray[np.float64]:
+    """ε at times start..start+n−1, shape (n,), checked to be probabilities; a number is a constant schedule."""
+    rate = schedule if isinstance(schedule, Schedule) else Constant(schedule)
+    rates = np.array([rate(t) for t in range(start, start + n)], dtype=np.float64)
     if not np.all((rates >= 0.0) & (rates <= 1.0)):
         raise InputError("epsilon must stay in [0, 1] at every time", "epsilon")
     return rates

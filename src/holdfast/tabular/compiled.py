@@ -1,4 +1,4 @@
-"""The leaf functions of ``core``, compiled, and the choices that every compiled loop makes with them."""
+"""The leaf functions of ``core``, compiled, and the choices that the loops make with them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core import choice, clock, options, targets
+from holdfast.core import choice, clock, history, options, targets
 from holdfast.core.compiling import compiled
 
 __all__ = [
     "best_value",
     "bootstrapped_return",
     "count_best",
+    "draw_held_action",
     "draw_option",
     "duration_at",
     "greedy_option",
     "is_exploratory",
     "is_interrupted",
+    "k_step_return",
     "left_after_step",
     "nth_best",
     "persistence_index",
@@ -33,6 +35,7 @@ duration_at: Any = compiled(options.duration_at)
 count_best: Any = compiled(choice.count_best)
 is_exploratory: Any = compiled(choice.is_exploratory)
 is_interrupted: Any = compiled(clock.is_interrupted)
+k_step_return: Any = compiled(history.k_step_return)
 left_after_step: Any = compiled(clock.left_after_step)
 longest_within: Any = compiled(choice.longest_within)
 nth_best: Any = compiled(choice.nth_best)
@@ -70,6 +73,25 @@ def draw_option(values: Floats, epsilon: float, agent: np.random.Generator) -> t
         equals = count_best(values)
         index = nth_best(values, scaled_index(agent.random(), equals) if equals > 1 else 0)
     return index // k_max, duration_at(index % k_max), exploratory
+
+
+@compiled
+def draw_held_action(
+    values: Floats, epsilon: float, durations: Floats, agent: np.random.Generator
+) -> tuple[int, int, bool]:
+    """εz-greedy: the best action of (A, 1) for one step, or with probability ε a random one for a random time.
+
+    ``durations`` (K,) is the cumulative distribution of that time.
+    """
+    exploratory = is_exploratory(agent.random(), epsilon)
+    if not exploratory:
+        equals = count_best(values)
+        return nth_best(values, scaled_index(agent.random(), equals) if equals > 1 else 0), 1, exploratory
+    action = scaled_index(agent.random(), values.shape[0])
+    draw, position = agent.random(), 0
+    while position < len(durations) - 1 and draw >= durations[position]:
+        position += 1
+    return action, duration_at(position), exploratory
 
 
 @compiled

@@ -10,14 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.clock import left_after_step
+from holdfast.core.compiling import in_python
 from holdfast.core.errors import InputError
 from holdfast.core.rewards import LARGEST_REWARD
+from holdfast.tabular.compiled import draw_held_action, draw_option, greedy_option
+from holdfast.tabular.option_loop import is_cut
+from holdfast.tabular.rule import HeldOption, LearningRule, Tables
 from holdfast.tabular.run_state import EpisodeOutcomes, RunState, reset_seed
+from holdfast.tabular.updates import learn
 
-__all__ = ["GymSteps", "Rule", "Steps", "run_in_python"]
+__all__ = ["GymSteps", "Steps", "run_in_python"]
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Steps(Protocol):
@@ -29,34 +33,6 @@ class Steps(Protocol):
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
         """Next state, reward, terminated, truncated."""
-        ...
-
-
-class Rule(Protocol):
-    """What the loop asks of a learner."""
-
-    def draw_option(self, state: RunState, position: int, epsilon: float) -> tuple[int, int, bool]:
-        """A training decision: action, persistence, and whether it was drawn at random."""
-        ...
-
-    def greedy_option(self, state: RunState, position: int) -> tuple[int, int]:
-        """An evaluation decision: action and persistence."""
-        ...
-
-    def interrupts(self, state: RunState, position: int, action: int, left: int) -> bool:
-        """Whether a greedy option is dropped with ``left`` steps to go."""
-        ...
-
-    def learn_step(
-        self, state: RunState, position: int, action: int, reward: float, following: int, terminated: bool
-    ) -> None:
-        """Learn from a primitive step, at once."""
-        ...
-
-    def learn_option(
-        self, state: RunState, states: Integers, action: int, rewards: Floats, terminated: bool
-    ) -> None:
-        """Learn from an option when it is over."""
         ...
 
 
@@ -103,60 +79,97 @@ class GymSteps:
 
 
 def run_in_python(
-    rule: Rule,
     steps: Steps,
+    tables: Tables,
+    rule: LearningRule,
     state: RunState,
     epsilons: Floats,
     step_limit: int,
     log: EpisodeOutcomes,
 ) -> None:
-    """Advance ``state`` by one episode per entry of ``epsilons``, with a greedy one after each if asked."""
+    """One episode per entry of ``epsilons``, each followed by a greedy one if asked; fills tables and ``log``."""
     for row, epsilon in enumerate(epsilons):
         episode = state.episode + row
-        trained = _train(rule, steps, state, steps.begin(episode, "training"), epsilon, step_limit)
+        first = steps.begin(episode, "training")
+        trained = _train(steps, tables, rule, first, epsilon, step_limit, state.agent)
         log.training_returns[row], log.steps[row], log.decisions[row] = trained
         if len(log.greedy_returns) > 0:
-            shown = _evaluate(rule, steps, state, steps.begin(episode, "evaluation"), step_limit)
+            first = steps.begin(episode, "evaluation")
+            shown = _evaluate(steps, tables, rule, first, step_limit, state.evaluation)
             log.greedy_returns[row], log.greedy_steps[row], log.greedy_decisions[row] = shown
 
 
 def _train(
-    rule: Rule, steps: Steps, state: RunState, position: int, epsilon: float, step_limit: int
+    steps: Steps,
+    tables: Tables,
+    rule: LearningRule,
+    state: int,
+    epsilon: float,
+    step_limit: int,
+    agent: np.random.Generator,
 ) -> tuple[float, int, int]:
     total, taken, decisions = 0.0, 0, 0
     ended = False
     while not ended:
-        action, left, exploratory = rule.draw_option(state, position, epsilon)
+        action, left, exploratory = _decide(tables, rule, state, epsilon, agent)
         decisions += 1
-        states, rewards, terminated = [position], [], False
+        states, rewards, terminated = [state], [], False
         while left > 0:
-            following, reward, terminated, truncated = steps.step(action)
+            state, reward, terminated, truncated = steps.step(action)
             taken += 1
             total += reward
-            rule.learn_step(state, position, action, reward, following, terminated)
-            states.append(following)
+            states.append(state)
             rewards.append(reward)
-            position = following
             ended = terminated or truncated or taken >= step_limit
             left = left_after_step(left, ended)
-            if left > 0 and not exploratory and rule.interrupts(state, position, action, left):
+            if left > 0 and not exploratory and _is_cut(tables, rule, state, action, left):
                 left = 0
-        rule.learn_option(state, np.array(states), action, np.array(rewards), terminated)
+        learn(tables, HeldOption(np.array(states), action, np.array(rewards), len(rewards), terminated), rule)
     return total, taken, decisions
 
 
-def _evaluate(rule: Rule, steps: Steps, state: RunState, position: int, step_limit: int) -> tuple[float, int, int]:
+def _evaluate(
+    steps: Steps, tables: Tables, rule: LearningRule, state: int, step_limit: int, evaluation: np.random.Generator
+) -> tuple[float, int, int]:
     total, taken, decisions = 0.0, 0, 0
     ended = False
     while not ended:
-        action, left = rule.greedy_option(state, position)
+        action, left = _decide_greedily(tables, rule, state, evaluation)
         decisions += 1
         while left > 0:
-            position, reward, terminated, truncated = steps.step(action)
+            state, reward, terminated, truncated = steps.step(action)
             taken += 1
             total += reward
             ended = terminated or truncated or taken >= step_limit
             left = left_after_step(left, ended)
-            if left > 0 and rule.interrupts(state, position, action, left):
+            if left > 0 and _is_cut(tables, rule, state, action, left):
                 left = 0
     return total, taken, decisions
+
+
+def _decide(
+    tables: Tables, rule: LearningRule, state: int, epsilon: float, agent: np.random.Generator
+) -> tuple[int, int, bool]:
+    """The training decision of the compiled loop, without handing the generator to compiled code."""
+    if len(rule.durations) > 0:
+        return in_python(draw_held_action)(tables.q[state], epsilon, rule.durations, agent)
+    draw = in_python(draw_option)
+    action, k, exploratory = draw(tables.q[state], epsilon, agent)
+    if len(tables.skip_values) > 0:  # the skip has a coin of its own
+        _, k, _ = draw(tables.skip_values[state, action : action + 1], epsilon, agent)
+    return action, k, exploratory
+
+
+def _decide_greedily(
+    tables: Tables, rule: LearningRule, state: int, evaluation: np.random.Generator
+) -> tuple[int, int]:
+    """Its greedy decision."""
+    choose = in_python(greedy_option)
+    action, k = choose(tables.q[state], rule.tolerance, rule.ties_at_random, evaluation)
+    if len(tables.skip_values) > 0:
+        _, k = choose(tables.skip_values[state, action : action + 1], 0.0, False, evaluation)
+    return action, k
+
+
+def _is_cut(tables: Tables, rule: LearningRule, state: int, action: int, left: int) -> bool:
+    return rule.margin < np.inf and is_cut(tables.q[state], action, left, rule.margin)

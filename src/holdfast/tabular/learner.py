@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,20 +13,22 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
 from holdfast.core.errors import InputError, InputTypeError
-from holdfast.core.history import PartialHistory
+from holdfast.core.history import PartialHistory, discounts
 from holdfast.core.options import Option
 from holdfast.core.schedules import Constant, Exponential, Schedule, tabulate
 from holdfast.tabular.gym_loop import GymSteps, Steps, run_in_python
+from holdfast.tabular.option_loop import Streams, run_episodes
 from holdfast.tabular.policy import Policy
 from holdfast.tabular.result import FitResult
+from holdfast.tabular.rule import HeldOption, LearningRule, Tables
 from holdfast.tabular.run_state import EpisodeOutcomes, RunState, stream
 from holdfast.tabular.simulator import FlatModel, ModelSteps
+from holdfast.tabular.updates import learn
 from holdfast.tabular.world import Trainable, World, find_world
 
 __all__ = ["Progress", "TabularLearner", "check_epsilon", "check_seeds"]
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 """Called with the number of episodes done and that of all episodes, over all seeds."""
 
@@ -33,18 +36,22 @@ PAPER_EPSILON = Exponential(0.99)
 
 GREEDY_TIES = ("first", "random")
 
+NO_SKIPS: Floats = np.zeros((0, 0, 0))
+
 _PROGRESS_CALLS = 50
 
 
+@dataclass(kw_only=True, eq=False)
 class TabularLearner(ABC):
     """A learner with one table of values, or a few.
 
-    A subclass says how it chooses, how it learns from a step and from an option, and runs its compiled loop.
+    A subclass adds its own arguments, the depth of its tables, and its rule in the form that the loops read. The
+    arguments of all learners are part of every learner's documentation.
 
     Args:
         alpha: Learning rate α in (0, 1].
         gamma: Discount factor γ in [0, 1], whatever a model says of its own.
-        epsilon: Exploration rate: a number, or a schedule over episodes.
+        epsilon: Exploration rate: a number, or a schedule over episodes. Coins fall where a decision is made.
         initial_value: Mean of the initial values.
         initial_std: Their standard deviation; 0 makes no draw.
         step_limit: Steps after which an episode is truncated, if the environment does not do so earlier.
@@ -53,24 +60,28 @@ class TabularLearner(ABC):
             matters while much is unexplored: the first action may be a harmless one. ``act`` takes the first.
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float,
-        gamma: float,
-        epsilon: float | Schedule,
-        initial_value: float,
-        initial_std: float,
-        step_limit: int | None,
-        greedy_ties: str,
-    ) -> None:
-        self.alpha = check_real("alpha", alpha, 0.0, 1.0, open_low=True)
-        self.gamma = check_discount(gamma)
-        self.epsilon = check_epsilon(epsilon)
-        self.initial_value = check_real("initial_value", initial_value)
-        self.initial_std = check_real("initial_std", initial_std, 0.0)
-        self.step_limit = None if step_limit is None else check_integer("step_limit", step_limit)
-        self.greedy_ties = check_choice("greedy_ties", greedy_ties, GREEDY_TIES)
+    alpha: float = 0.1
+    gamma: float = 0.99
+    epsilon: float | Schedule = PAPER_EPSILON
+    initial_value: float = 0.0
+    initial_std: float = 0.0
+    step_limit: int | None = None
+    greedy_ties: str = "first"
+
+    def __init_subclass__(cls) -> None:
+        """Document the arguments of all learners below the class's own."""
+        _, _, shared = (TabularLearner.__doc__ or "").partition("Args:\n")
+        cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n{shared}"
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        self.alpha = check_real("alpha", self.alpha, 0.0, 1.0, open_low=True)
+        self.gamma = check_discount(self.gamma)
+        self.epsilon = check_epsilon(self.epsilon)
+        self.initial_value = check_real("initial_value", self.initial_value)
+        self.initial_std = check_real("initial_std", self.initial_std, 0.0)
+        self.step_limit = None if self.step_limit is None else check_integer("step_limit", self.step_limit)
+        self.greedy_ties = check_choice("greedy_ties", self.greedy_ties, GREEDY_TIES)
         self._states: list[RunState] = []
         self._firsts: list[tuple[int, int]] = []
 
@@ -79,49 +90,23 @@ class TabularLearner(ABC):
         """Whether greedy episodes draw one of equals at random."""
         return self.greedy_ties == "random"
 
-    # What a rule supplies.
+    # What a learner supplies.
 
     @abstractmethod
     def table_depths(self) -> Mapping[str, int]:
-        """Number of persistences of each table, by the table's name; one is called ``"q"``."""
+        """Number of persistences of each table, by the table's name: ``"q"``, and perhaps ``"skip_values"``."""
 
     @abstractmethod
-    def longest_history(self) -> int | None:
-        """Largest κ of a history that the rule can learn from; None for any."""
-
-    @abstractmethod
-    def run_compiled(
-        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeOutcomes
-    ) -> None:
-        """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
-
-    @abstractmethod
-    def draw_option(self, state: RunState, position: int, epsilon: float) -> tuple[int, int, bool]:
-        """A training decision: action, persistence, and whether it was drawn at random."""
-
-    @abstractmethod
-    def greedy_option(self, state: RunState, position: int) -> tuple[int, int]:
-        """An evaluation decision: action and persistence."""
-
-    @abstractmethod
-    def interrupts(self, state: RunState, position: int, action: int, left: int) -> bool:
-        """Whether a greedy option is dropped with ``left`` steps to go."""
-
-    @abstractmethod
-    def learn_step(
-        self, state: RunState, position: int, action: int, reward: float, following: int, terminated: bool
-    ) -> None:
-        """Learn from a primitive step, at once."""
-
-    @abstractmethod
-    def learn_option(
-        self, state: RunState, states: Integers, action: int, rewards: Floats, terminated: bool
-    ) -> None:
-        """Learn from an option when it is over."""
+    def rule(self) -> LearningRule:
+        """How it decides and learns."""
 
     @abstractmethod
     def policy_of(self, tables: Mapping[str, Floats]) -> Policy:
         """The greedy policy of ``tables``, each (S, A, K): those of a state, or of one seed of a result."""
+
+    def make_rule(self, k_max: int, **own: Any) -> LearningRule:
+        """A rule with the arguments that all learners share; ``own`` are its other fields."""
+        return LearningRule(self.alpha, discounts(self.gamma, k_max), self.ties_at_random, **own)
 
     # Training.
 
@@ -203,6 +188,13 @@ class TabularLearner(ABC):
         finally:
             world.close()
 
+    def run_compiled(
+        self, model: FlatModel, state: RunState, epsilons: Floats, step_limit: int, log: EpisodeOutcomes
+    ) -> None:
+        """Advance ``state`` in place by one episode per entry of ``epsilons``, in compiled code."""
+        streams = Streams(state.agent, state.environment, state.evaluation)
+        run_episodes(model, _compiled_tables(state), self.rule(), streams, epsilons, step_limit, log)
+
     # The learner's own tables: those of its last run.
 
     def reset(self, n_states: int, n_actions: int, seed: int = 0) -> None:
@@ -223,20 +215,18 @@ class TabularLearner(ABC):
         """
         state = self._own(-1)
         n_states, n_actions, _ = state.tables["q"].shape
-        longest = self.longest_history()
         states = np.asarray(history.states)
         if states.ndim != 1 or not np.issubdtype(states.dtype, np.integer):
             raise InputError("history must have states that are whole numbers")
         if states.min() < 0 or states.max() >= n_states or history.action >= n_actions:
             raise InputError(f"history must stay in states 0..{n_states - 1} with an action in 0..{n_actions - 1}")
-        if longest is not None and history.kappa > longest:
+        rule, tables = self.rule(), _compiled_tables(state)
+        longest = len(rule.powers) - 1
+        learns_windows = rule.updates_per_step == 0.0 or len(tables.skip_values) > 0
+        if learns_windows and history.kappa > longest:
             raise InputError(f"history must be of at most k_max = {longest} steps, not {history.kappa}")
-        for i in range(history.kappa):
-            ends = history.terminated and i == history.kappa - 1
-            place, following = int(states[i]), int(states[i + 1])
-            self.learn_step(state, place, history.action, float(history.rewards[i]), following, ends)
-        rewards = np.array(history.rewards)
-        self.learn_option(state, states.astype(np.int64), history.action, rewards, history.terminated)
+        steps = states.astype(np.int64), history.action, np.array(history.rewards)
+        learn(tables, HeldOption(*steps, history.kappa, history.terminated), rule)
 
     def act(self, state: int, seed_index: int = -1) -> Option:
         """The greedy option for ``state``, both as the environment counts them that the run was trained in."""
@@ -299,7 +289,8 @@ class TabularLearner(ABC):
             assert world.model is not None
             self.run_compiled(world.model, state, epsilons, world.step_limit, log)
         else:
-            run_in_python(self, _steps(world, state), state, epsilons, world.step_limit, log)
+            tables = _compiled_tables(state)
+            run_in_python(_steps(world, state), tables, self.rule(), state, epsilons, world.step_limit, log)
         return state.after(episodes), log
 
     def _advance_in_chunks(
@@ -352,6 +343,10 @@ def check_seeds(seeds: Any) -> tuple[int, ...]:
     if not numbers:
         raise InputError(f"{message}, not an empty one")
     return tuple(check_integer("seed", seed, at_least=0) for seed in numbers)
+
+
+def _compiled_tables(state: RunState) -> Tables:
+    return Tables(state.tables["q"], state.tables.get("skip_values", NO_SKIPS), state.carry)
 
 
 def _steps(world: World, state: RunState) -> Steps:

@@ -1,6 +1,8 @@
-"""What the compiled loops over a table of option values share: carrying an option out, and a greedy episode."""
+"""The compiled loop of all learners: decide, hold the action, learn; after each episode a greedy one, if asked."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,90 +10,105 @@ from numpy.typing import NDArray
 from holdfast.core.compiling import compiled
 from holdfast.tabular.compiled import (
     best_value,
+    draw_held_action,
+    draw_option,
     greedy_option,
     is_interrupted,
     left_after_step,
     persistence_index,
 )
+from holdfast.tabular.rule import HeldOption, LearningRule, Tables
+from holdfast.tabular.run_state import EpisodeOutcomes
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
+from holdfast.tabular.updates import learn_all_persistences, learn_skips, learn_steps
 
-__all__ = ["greedy_episode", "hold", "is_cut"]
+__all__ = ["Streams", "is_cut", "run_episodes"]
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+
+
+class Streams(NamedTuple):
+    """The random streams of a run: the agent's, and those of the training and of the greedy episodes."""
+
+    agent: np.random.Generator
+    environment: np.random.Generator
+    evaluation: np.random.Generator
 
 
 @compiled
-def is_cut(values: Floats, action: int, left: int, margin: float) -> bool:
-    """Whether a greedy option with ``left`` steps to go is dropped, given the values (A, K) of the state reached.
-
-    An infinite margin never interrupts.
-    """
-    if margin == np.inf:
-        return False
-    held = values[action, persistence_index(left)]
-    return is_interrupted(best_value(values, values.shape[1]), held, margin)  # type: ignore[no-any-return]
-
-
-@compiled
-def hold(
+def run_episodes(
     model: FlatModel,
-    q: Floats,
-    action: int,
-    k: int,
-    margin: float,
-    steps_left: int,
-    states: Integers,
-    rewards: Floats,
-    environment: np.random.Generator,
-) -> tuple[int, bool]:
-    """Carry out option (action, k) from ``states[0]`` on, noting the states and rewards on the way.
+    tables: Tables,
+    rule: LearningRule,
+    streams: Streams,
+    epsilons: Floats,
+    step_limit: int,
+    log: EpisodeOutcomes,
+) -> None:
+    """One episode per entry of ``epsilons``, each followed by a greedy one if asked; fills tables and ``log``.
 
-    Args:
-        model: Where.
-        q: (S, A, K) values, read where the option might be interrupted.
-        action: The action to hold.
-        k: How long.
-        margin: Interruption margin; infinite for an option that is carried through.
-        steps_left: Steps until the episode is truncated.
-        states: (K + 1,) filled from 1 on.
-        rewards: (K,) filled.
-        environment: Random stream.
-
-    Returns:
-        κ, the steps really executed, and whether the last state is terminal.
+    One function does it all: handing a dozen arrays to another one would take longer than a step.
     """
-    kappa, left, state = 0, k, states[0]
-    terminated = False
-    while left > 0:
-        outcome = draw_outcome(model, state, action, environment)
-        state = model.successors[outcome]
-        terminated = model.terminal[state]
-        rewards[kappa] = model.rewards[outcome]
-        kappa += 1
-        states[kappa] = state
-        left = left_after_step(left, terminated or kappa >= steps_left)
-        if left > 0 and is_cut(q[state], action, left, margin):
-            left = 0
-    return kappa, terminated
+    q, skip_values, carry = tables
+    agent, environment, evaluation = streams
+    durations, longest = rule.durations, len(rule.powers) - 1
+    states, rewards = np.zeros(longest + 1, dtype=np.int64), np.zeros(longest)
+    for episode in range(len(epsilons)):
+        epsilon, state = epsilons[episode], first_state(model, environment)
+        total, steps, decisions = 0.0, 0, 0
+        ended = False
+        while not ended:
+            if len(durations) > 0:
+                action, left, exploratory = draw_held_action(q[state], epsilon, durations, agent)
+            else:
+                action, left, exploratory = draw_option(q[state], epsilon, agent)
+            if len(skip_values) > 0:  # the skip has a coin of its own
+                _, left, _ = draw_option(skip_values[state, action : action + 1], epsilon, agent)
+            decisions += 1
+            margin = np.inf if exploratory else rule.margin
+            kappa, terminated = 0, False
+            states[0] = state
+            while left > 0:
+                outcome = draw_outcome(model, state, action, environment)
+                state = model.successors[outcome]
+                terminated = model.terminal[state]
+                total += model.rewards[outcome]
+                rewards[kappa] = model.rewards[outcome]
+                kappa += 1
+                states[kappa] = state
+                ended = terminated or steps + kappa >= step_limit
+                left = left_after_step(left, ended)
+                if left > 0 and margin < np.inf and is_cut(q[state], action, left, margin):
+                    left = 0
+            steps += kappa
+            option = HeldOption(states, action, rewards, kappa, terminated)
+            if rule.updates_per_step > 0.0:
+                learn_steps(q, carry, option, rule)
+            else:
+                learn_all_persistences(q, option, rule)
+            if len(skip_values) > 0:
+                learn_skips(skip_values, q, option, rule)
+        log.training_returns[episode] = total
+        log.steps[episode] = steps
+        log.decisions[episode] = decisions
+        if len(log.greedy_returns) > 0:
+            shown = greedy_episode(model, tables, rule, step_limit, evaluation)
+            log.greedy_returns[episode], log.greedy_steps[episode], log.greedy_decisions[episode] = shown
 
 
 @compiled
 def greedy_episode(
-    model: FlatModel,
-    q: Floats,
-    margin: float,
-    tolerance: float,
-    ties_at_random: bool,
-    step_limit: int,
-    evaluation: np.random.Generator,
+    model: FlatModel, tables: Tables, rule: LearningRule, step_limit: int, evaluation: np.random.Generator
 ) -> tuple[float, int, int]:
     """Return, steps and decisions of an episode of greedy options."""
+    q, skip_values, _ = tables
     state = first_state(model, evaluation)
     total, steps, decisions = 0.0, 0, 0
     ended = False
     while not ended:
-        action, left = greedy_option(q[state], tolerance, ties_at_random, evaluation)
+        action, left = greedy_option(q[state], rule.tolerance, rule.ties_at_random, evaluation)
+        if len(skip_values) > 0:
+            _, left = greedy_option(skip_values[state, action : action + 1], 0.0, False, evaluation)
         decisions += 1
         while left > 0:
             outcome = draw_outcome(model, state, action, evaluation)
@@ -100,6 +117,13 @@ def greedy_episode(
             steps += 1
             ended = model.terminal[state] or steps >= step_limit
             left = left_after_step(left, ended)
-            if left > 0 and is_cut(q[state], action, left, margin):
+            if left > 0 and rule.margin < np.inf and is_cut(q[state], action, left, rule.margin):
                 left = 0
     return total, steps, decisions
+
+
+@compiled
+def is_cut(values: Floats, action: int, left: int, margin: float) -> bool:
+    """Whether a greedy option with ``left`` steps to go is dropped where the values are (A, K)."""
+    held = values[action, persistence_index(left)]
+    return is_interrupted(best_value(values, values.shape[1]), held, margin)  # type: ignore[no-any-return]

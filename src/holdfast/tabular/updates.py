@@ -1,0 +1,102 @@
+"""What the learners change in their tables when an option is over.
+
+A partial history s_t, a, r_{t+1}, ..., s_{t+κ} has the sub-transitions s_{t+i} → s_{t+j}. With k = j − i and R the
+discounted reward between them, PerQ-learning updates
+
+    Q(s_{t+i}, a, k)     ← (1 − α) Q + α [R + γ^k V(s_{t+j})]
+    Q(s_{t+i}, a, k + d) ← (1 − α) Q + α [R + γ^k Q(s_{t+j}, a, d)],   d = 1..K_max − k
+
+in place, last end first. MSA Q-learning makes the first of the two updates alone. TempoRL updates its skip values
+J(s_{t+i}, k | a) toward R + γ^k max_a' Q(s_{t+j}, a'), longest first. Q-learning sees every step by itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.core.compiling import compiled
+from holdfast.tabular.compiled import best_value, bootstrapped_return, k_step_return, persistence_index, toward
+from holdfast.tabular.rule import HeldOption, LearningRule, Tables
+
+__all__ = ["learn", "learn_all_persistences", "learn_skips", "learn_steps"]
+
+Floats = NDArray[np.float64]
+
+
+@compiled
+def learn_steps(q: Floats, carry: Floats, option: HeldOption, rule: LearningRule) -> None:
+    """Q(s,a) ← (1 − α) Q(s,a) + α [r + γ max Q(s',·)] in a table (S, A, 1), step by step.
+
+    Each step is learned from as often as is due; a fraction of an update is carried over to the next step.
+    """
+    states, action, rewards, kappa, terminated = option
+    alpha, gamma, updates_per_step = rule.alpha, rule.powers[1], rule.updates_per_step
+    for i in range(kappa):
+        start, end = states[i], states[i + 1]
+        carry[0] += updates_per_step
+        while carry[0] >= 1.0:
+            ends_episode = terminated and i + 1 == kappa
+            target = bootstrapped_return(rewards[i], gamma, best_value(q[end], 1), ends_episode)
+            q[start, action, 0] = toward(q[start, action, 0], target, alpha)
+            carry[0] -= 1.0
+
+
+@compiled
+def learn_all_persistences(q: Floats, option: HeldOption, rule: LearningRule) -> None:
+    """The all-persistence update of ``q`` (S, A, K) with one partial history; without its bootstrap, that of MSA.
+
+    Where the rule does not bootstrap, ``pad_terminal`` lets a sub-transition that ends the episode stand for all
+    longer ones.
+    """
+    states, action, rewards, kappa, terminated = option
+    alpha, powers, n_valued, k_max = rule.alpha, rule.powers, rule.n_valued, q.shape[2]
+    for j in range(kappa, 0, -1):
+        end = states[j]
+        ends_episode = terminated and j == kappa
+        learns_longer = rule.bootstraps or (rule.pad_terminal and ends_episode)
+        end_value = best_value(q[end], n_valued)
+        reward = 0.0
+        for i in range(j - 1, -1, -1):
+            start, k = states[i], j - i
+            reward = rewards[i] + powers[1] * reward
+            target = bootstrapped_return(reward, powers[k], end_value, ends_episode)
+            at = persistence_index(k)
+            q[start, action, at] = toward(q[start, action, at], target, alpha)
+            for d in range(1, k_max - k + 1 if learns_longer else 1):
+                held_value = q[end, action, persistence_index(d)]
+                target = bootstrapped_return(reward, powers[k], held_value, ends_episode)
+                at = persistence_index(k + d)
+                q[start, action, at] = toward(q[start, action, at], target, alpha)
+            if start == end:  # bumping into a wall: what was just learned is the end's value too
+                end_value = best_value(q[end], n_valued)
+
+
+@compiled
+def learn_skips(skip_values: Floats, q: Floats, option: HeldOption, rule: LearningRule) -> None:
+    """Update ``skip_values`` (S, A, K) in place with every sub-transition of one skip.
+
+    With ``pad_terminal`` a sub-transition that ends the episode stands for all longer ones too.
+    """
+    states, action, rewards, kappa, terminated = option
+    alpha, powers, k_max = rule.alpha, rule.powers, skip_values.shape[2]
+    for length in range(kappa, 0, -1):
+        for i in range(kappa - length + 1):
+            start, end = states[i], states[i + length]
+            ends_episode = terminated and i + length == kappa
+            reward = k_step_return(rewards, i, length, powers[1])
+            target = bootstrapped_return(reward, powers[length], best_value(q[end], 1), ends_episode)
+            longest = k_max if rule.pad_terminal and ends_episode else length
+            for k in range(length, longest + 1):
+                at = persistence_index(k)
+                skip_values[start, action, at] = toward(skip_values[start, action, at], target, alpha)
+
+
+def learn(tables: Tables, option: HeldOption, rule: LearningRule) -> None:
+    """Learn from one option what the rule says: from its steps, or from all its sub-transitions, or from both."""
+    if rule.updates_per_step > 0.0:
+        learn_steps(tables.q, tables.carry, option, rule)
+    else:
+        learn_all_persistences(tables.q, option, rule)
+    if len(tables.skip_values) > 0:
+        learn_skips(tables.skip_values, tables.q, option, rule)
