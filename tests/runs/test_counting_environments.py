@@ -92,4 +92,4 @@ def test_checkpoints_without_a_sample_go_on(tmp_path: Path) -> None:
     assert saved["agent"].pop("earlier")["kept"]
     folder.write_checkpoint("perq", saved)
     assert trained(options, folder.path).status == "finished"
-    assert folder.metrics.read_bytes() == (tmp_path / "whole/metrics.csv").read_bytes()
+    assert (folder.path / "metrics.csv").read_bytes() == (tmp_path / "whole/metrics.csv").read_bytes()
