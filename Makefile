@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-quick test soak check format format-check lint types bench paper-index constraints dist clean
+.PHONY: help demo demo-quick test test-slow test-all soak check format format-check lint types bench paper-index constraints dist clean
 
 define require-python
 @command -v "$(PYTHON)" >/dev/null || \
@@ -36,8 +36,15 @@ demo-quick: $(INSTALLED) ## the same with tables on a grid, into demo/quick/: ha
 	@$(BIN)/holdfast demo --quick $(ARGS)
 
 # With EXIT_CODE_FILE the exit code of pytest goes there, because make would turn every failure into its own 2.
-test: $(INSTALLED) ## run all tests
-	@$(BIN)/python -m pytest $(ARGS)$(if $(EXIT_CODE_FILE),; echo $$? >"$(EXIT_CODE_FILE)")
+PYTEST = $(BIN)/python -m pytest $(1) $(ARGS)$(if $(EXIT_CODE_FILE),; echo $$? >"$(EXIT_CODE_FILE)")
+
+test: $(INSTALLED) ## run the tests that a change has to pass: less than ten minutes on two cores
+	@$(call PYTEST,-m "not slow")
+
+test-slow: $(INSTALLED) ## run the tests that `make test` leaves out
+	@$(call PYTEST,-m slow)
+
+test-all: test test-slow ## run all tests: less than an hour
 
 soak: $(INSTALLED) ## kill and damage runs at random, for about half an hour; ARGS="--kills 5" for less
 	@$(BIN)/python -m tests.soak $(ARGS)

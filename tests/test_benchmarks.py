@@ -29,6 +29,7 @@ from holdfast.mdp import q_star
 from tests.architecture import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", discover())
 def test_every_benchmark_runs_in_quick_mode(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--quick"]) == 0

@@ -17,7 +17,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
-@pytest.mark.parametrize("document", shell_documents(DOCUMENTS), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(path, id=str(path.relative_to(ROOT)), marks=() if path.parent == ROOT else pytest.mark.slow)
+        for path in shell_documents(DOCUMENTS)
+    ],
+)
 def test_shell_blocks_can_be_typed(document: Path, tmp_path: Path, server: Path) -> None:
     run_document(document, tmp_path, server)
 

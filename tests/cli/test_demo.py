@@ -44,6 +44,7 @@ def test_the_quick_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Non
     assert any(line.startswith(f"  holdfast evaluate {tmp_path / 'quick/perq'} --sweep") for line in lines)
 
 
+@pytest.mark.slow
 def test_the_full_one_at_a_tiny_budget(
     small: demo.Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +72,7 @@ def test_commands_can_be_typed_where_the_program_is_not_on_the_path(monkeypatch:
     assert "  holdfast evaluate demo/perdqn --sweep-tolerance  #" in demo._next(Path("demo/perdqn"))
 
 
+@pytest.mark.slow
 def test_without_pygame_there_is_no_film_but_a_demo(
     small: demo.Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +82,7 @@ def test_without_pygame_there_is_no_film_but_a_demo(
     assert not (tmp_path / "film.gif").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent")
 def test_stopped_it_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "holdfast", "demo", "-o", "here"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from holdfast.cli import main
-from holdfast.experiments.board import Board, board_lines
 from holdfast.experiments.campaign import Failure, Standing
+from holdfast.experiments.campaign_table import CampaignTable, table_lines
 from holdfast.experiments.figures import LABELS, find_experiment
 from holdfast.experiments.spec import Job
 from holdfast.experiments.store import read_campaign
@@ -219,23 +219,23 @@ def test_the_table_that_changes() -> None:
     running = Standing(10, before=1, done=4, began=-100.0, ended=None)
     running.failures.append(Failure(job, "fell", Path("x")))
     over = Standing(3, done=3, began=0.0, ended=75.0)
-    lines = board_lines({"sync": running, "tabular": over}, 79, 20)
-    assert board_lines({"adv_exploration_fix": over}, 79, 20)[0].endswith("left")
+    lines = table_lines({"sync": running, "tabular": over}, 79, 20)
+    assert table_lines({"adv_exploration_fix": over}, 79, 20)[0].endswith("left")
     assert lines[0].split() == ["jobs", "done", "running", "failed", "time", "left"]
     assert lines[2].split() == ["tabular", "3", "3", "0", "0", "1:15", "min"]
     assert lines[1].split()[:5] == ["sync", "10", "4", "0", "1"]
     # Four jobs since the beginning, five to go.
     assert running.seconds_left == pytest.approx(running.seconds * 5 / 4, rel=1e-3)
     running.running |= {f"job {n}": -20.0 for n in range(12)}
-    lines = board_lines({"sync": running}, 30, 20)
+    lines = table_lines({"sync": running}, 30, 20)
     assert len(lines) == 2 + 8 + 1
     assert lines[-1].strip() == "and 4 more"
     assert max(map(len, lines)) <= 30
-    assert len(board_lines({"sync": running}, 30, 5)) == 5
+    assert len(table_lines({"sync": running}, 30, 5)) == 5
 
 
 def test_nothing_is_shown_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     import sys
 
-    Board(sys.stderr).close({"sync": Standing(1)})
+    CampaignTable(sys.stderr).close({"sync": Standing(1)})
     assert capsys.readouterr().err == ""

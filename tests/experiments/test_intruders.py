@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import InputError
-from holdfast.experiments.campaign import Standing, check_folder, run_campaign
+from holdfast.experiments.campaign import Standing, check_campaign_folder, run_campaign
 from holdfast.experiments.engines.base import perform
 from holdfast.experiments.engines.local import LocalEngine
 from holdfast.experiments.store import Store, read_campaign
@@ -92,7 +92,10 @@ def test_rows_behind_a_link_are_neither_counted_nor_drawn(folder: Path, elsewher
     half_done(folder)
     (folder / "rows").rename(elsewhere / "rows")
     (folder / "rows").symlink_to(elsewhere / "rows")
-    for attempt in (lambda: check_folder(EXPERIMENT, JOBS, folder, True, "smoke"), lambda: read_campaign(folder)):
+    for attempt in (
+        lambda: check_campaign_folder(EXPERIMENT, JOBS, folder, True, "smoke"),
+        lambda: read_campaign(folder),
+    ):
         with pytest.raises(InputError, match="rows must be a folder, and is a link"):
             attempt()
 

@@ -46,6 +46,7 @@ def test_who_falls_costs_one_job(tmp_path: Path) -> None:
     assert manifest["sessions"][0]["ended"] is not None
 
 
+@pytest.mark.slow
 def test_a_killed_campaign_ends_with_the_rows_of_one_that_was_not(tmp_path: Path) -> None:
     found = killed_campaigns(tmp_path, n_kills=3, seed=1)
     assert found.get("problem") is None

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.experiments.campaign import check_folder
+from holdfast.experiments.campaign import check_campaign_folder
 from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, read_manifest
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.store import Store, read_campaign, table_bytes
@@ -141,10 +141,10 @@ def test_rows_of_other_settings_are_refused(tmp_path: Path) -> None:
     store_of(QUICK, folder, 2)
     newer = replace(QUICK, revision=2)
     with pytest.raises(ValueError, match="a campaign of ladder at scale smoke, revision 1, not of ladder"):
-        check_folder(newer, newer.jobs("smoke"), folder, True, "smoke")
+        check_campaign_folder(newer, newer.jobs("smoke"), folder, True, "smoke")
     fewer = QUICK.jobs("smoke")[1:]
     with pytest.raises(ValueError, match=f"rows of other settings, such as the job {QUICK.jobs('smoke')[0].id}"):
-        check_folder(QUICK, fewer, folder, True, "smoke")
+        check_campaign_folder(QUICK, fewer, folder, True, "smoke")
     with pytest.raises(
         ValueError, match="holds rows of ladder at scale smoke, revision 1, and what is to be drawn"
     ):
@@ -157,19 +157,19 @@ def test_rows_of_other_settings_are_refused(tmp_path: Path) -> None:
 
 def test_going_on_must_be_asked_for(tmp_path: Path) -> None:
     jobs, folder = QUICK.jobs("smoke"), tmp_path / "c"
-    assert check_folder(QUICK, jobs, folder, False, "smoke") == 0
+    assert check_campaign_folder(QUICK, jobs, folder, False, "smoke") == 0
     store_of(QUICK, folder, 3)
     with pytest.raises(ValueError, match="has the rows of 3 of 4 jobs: give resume=True to go on with it"):
-        check_folder(QUICK, jobs, folder, False, "smoke")
-    assert check_folder(QUICK, jobs, folder, True, "smoke") == 3
+        check_campaign_folder(QUICK, jobs, folder, False, "smoke")
+    assert check_campaign_folder(QUICK, jobs, folder, True, "smoke") == 3
     # More seeds than before are more jobs of the same sweep.
-    assert check_folder(QUICK, [*jobs, *QUICK.jobs_of([({"rungs": 2}, 9)])], folder, True, "smoke") == 3
+    assert check_campaign_folder(QUICK, [*jobs, *QUICK.jobs_of([({"rungs": 2}, 9)])], folder, True, "smoke") == 3
 
 
 def test_a_folder_in_use_is_said_to_be_so_first(tmp_path: Path) -> None:
     store = store_of(QUICK, tmp_path / "c", 3)
     with store.locked(), pytest.raises(FolderInUseError, match="in use by process"):
-        check_folder(QUICK, QUICK.jobs("smoke"), tmp_path / "c", False, "smoke")
+        check_campaign_folder(QUICK, QUICK.jobs("smoke"), tmp_path / "c", False, "smoke")
 
 
 def test_jobs_that_nobody_wants_any_more_are_forgotten_unless_they_have_rows(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "0123456789ab.csv").write_text("rung,height\n")
     with pytest.raises(ValueError, match="has rows and no manifest"):
-        check_folder(QUICK, QUICK.jobs("smoke"), tmp_path, resume=True)
+        check_campaign_folder(QUICK, QUICK.jobs("smoke"), tmp_path, resume=True)
 
 
 def test_one_writes_at_a_time(tmp_path: Path) -> None:

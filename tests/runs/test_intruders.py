@@ -14,7 +14,7 @@ from holdfast.policies import load_policy
 from holdfast.runs import RunFolder, train
 from holdfast.runs.curves import holds_over_training, learning_curves
 from holdfast.runs.directory import find_runs
-from holdfast.runs.progress import Progress, Silent
+from holdfast.runs.progress import Silent, TrainingProgress
 from tests.files.intruders import KINDS, everything_in, put, without_waiting
 from tests.runs.doctored import copy_of, use
 from tests.runs.small_runs import BOTH, TABLE, trained
@@ -112,7 +112,7 @@ class Meddling(Silent):
         self._meddle = meddle
         self.is_done = False
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         if progress.steps >= 40 and not self.is_done:
             self.is_done = True
             self._meddle()

@@ -11,16 +11,16 @@ from holdfast.runs.progress import (
     JsonLines,
     Pace,
     PlainLines,
-    Progress,
     Silent,
     TerminalLine,
+    TrainingProgress,
     duration,
     pick_reporter,
     progress_line,
 )
 
-HALF = Progress(75_000, 400, 0.5, "150,000 steps", 125.0, 600.0, -142.25, 61.2, 3.27, 0.0123)
-START = Progress(0, 0, 0.0, "150,000 steps", None, None, None, None, None, 1.0)
+HALF = TrainingProgress(75_000, 400, 0.5, "150,000 steps", 125.0, 600.0, -142.25, 61.2, 3.27, 0.0123)
+START = TrainingProgress(0, 0, 0.0, "150,000 steps", None, None, None, None, None, 1.0)
 
 
 def test_everything_in_one_line() -> None:

@@ -20,7 +20,7 @@ from holdfast.files import read_rows
 from holdfast.policies import ALGORITHMS, load_policy
 from holdfast.runs import RunFolder, train
 from holdfast.runs.config import read_options
-from holdfast.runs.progress import Progress, Silent
+from holdfast.runs.progress import Silent, TrainingProgress
 from holdfast.runs.session import Session
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 from tests.runs.kills import contents
@@ -89,7 +89,7 @@ class Stopping(Silent):
         self._stop = stop
         self._at = at
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         if progress.steps >= self._at:
             self._stop.signal = signal.SIGTERM
 
@@ -434,7 +434,7 @@ def test_threads_are_those_of_the_run_while_it_lasts(tmp_path: Path) -> None:
     class Watching(Silent):
         seconds = 0.0
 
-        def show(self, progress: Progress) -> None:
+        def show(self, progress: TrainingProgress) -> None:
             seen.append(torch.get_num_threads())
 
     train({**NETWORK, "threads": 3}, tmp_path / "run", Watching())

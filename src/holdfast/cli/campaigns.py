@@ -54,16 +54,16 @@ def run_and_show(
     Returns:
         The exit code.
     """
-    from holdfast.experiments.board import Board
     from holdfast.experiments.campaign import run_campaign
+    from holdfast.experiments.campaign_table import CampaignTable
     from holdfast.experiments.store import read_campaign
     from holdfast.experiments.tables import write_csv
 
-    board = Board(sys.stderr)
+    table = CampaignTable(sys.stderr)
 
     def note(standing: Standing) -> None:
         standings[experiment.name] = standing
-        board.show(standings)
+        table.show(standings)
 
     stop.is_obeyed_later = True
     try:
@@ -82,7 +82,7 @@ def run_and_show(
     finally:
         stop.is_obeyed_later = False
     note(standing)
-    board.close(standings)
+    table.close(standings)
     sys.stdout.write("\n".join(_closing_lines(experiment.label, standing, folder)) + "\n")
     if standing.is_stopped:
         sys.stderr.write(
@@ -158,7 +158,7 @@ def picture_name(experiment: Experiment) -> str:
 
 
 def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
-    from holdfast.cli.values import printable
+    from holdfast.cli.typed_values import printable
     from holdfast.runs.progress import duration
 
     if standing.total == standing.before:

@@ -14,13 +14,13 @@ from holdfast.core.errors import InputError
 if TYPE_CHECKING:
     import gymnasium
 
-__all__ = ["check_folder", "named_environment", "output_folder", "prints_apart"]
+__all__ = ["check_output_folder", "named_environment", "output_folder", "prints_apart"]
 
 
 def named_environment(arguments: argparse.Namespace) -> gymnasium.Env[Any, Any]:
     """The environment that was typed, with its ``--env-kwargs``; what Gymnasium warns of is said in a line."""
-    from holdfast.cli.code import allow_code
-    from holdfast.cli.values import keyword_arguments
+    from holdfast.cli.typed_values import keyword_arguments
+    from holdfast.cli.user_modules import allow_code
     from holdfast.envs import make_env
 
     allow_code(arguments.environment)
@@ -47,17 +47,17 @@ def output_folder(arguments: argparse.Namespace) -> Path | None:
     Raises:
         ValueError: A file is in the way.
     """
-    from holdfast.cli.values import file_name
+    from holdfast.cli.typed_values import file_name
 
     out: Path | None = arguments.out
     if out is None and not arguments.json:
         out = Path("results") / f"{arguments.verb}-{file_name(arguments.environment)}"
     if out is not None:
-        check_folder(out)
+        check_output_folder(out)
     return out
 
 
-def check_folder(out: Path) -> None:
+def check_output_folder(out: Path) -> None:
     """ValueError if a file is where a folder is to be."""
     if out.exists() and not out.is_dir():
         raise InputError(f"-o must name a folder, but {out} is a file")

@@ -181,7 +181,7 @@ def _from_environment(arguments: argparse.Namespace) -> int:
 def _from_run(arguments: argparse.Namespace) -> int:
     from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
     from holdfast.advice.fixed_skips.skips import explore_run
-    from holdfast.cli.environments import check_folder
+    from holdfast.cli.environments import check_output_folder
     from holdfast.cli.explore_text import estimates_text
     from holdfast.cli.policies import listed_folder
     from holdfast.cli.waiting import Waiting
@@ -190,7 +190,7 @@ def _from_run(arguments: argparse.Namespace) -> int:
     _check_only_of_runs(arguments)
     check_integer("seed", arguments.seed, at_least=0)
     if arguments.out is not None:
-        check_folder(arguments.out)
+        check_output_folder(arguments.out)
     run = listed_folder(arguments.run)
     k_values = None if arguments.k_values is None else _k_values(arguments.k_values)
     with Waiting(sys.stderr, "fitting the values of every skip"):

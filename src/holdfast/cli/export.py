@@ -77,7 +77,7 @@ def _told(done: int, of: int) -> None:
 
 
 def _as_text(found: Export) -> str:
-    from holdfast.cli.values import printable
+    from holdfast.cli.typed_values import printable
 
     about, check = found.metadata, found.check
     origin = [about[name] for name in ("environment", "algorithm") if name in about]

@@ -18,7 +18,7 @@ from holdfast.cli.leaving import run_verb
 from holdfast.cli.notices import notices
 from holdfast.cli.option_names import as_typed
 from holdfast.cli.streams import flushed, let_go_of_output, usable_streams
-from holdfast.cli.values import printable
+from holdfast.cli.typed_values import printable
 from holdfast.core.errors import InputError
 
 __all__ = ["main"]

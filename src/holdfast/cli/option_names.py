@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator, Mapping
 
-from holdfast.cli.values import literal
+from holdfast.cli.typed_values import literal
 from holdfast.core.errors import InputError
 
 __all__ = ["as_typed"]

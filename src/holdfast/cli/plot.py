@@ -73,7 +73,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Draw, write, say where."""
-    from holdfast.cli.values import printable
+    from holdfast.cli.typed_values import printable
     from holdfast.core.checks import check_integer
     from holdfast.draw import draw_curves, save_figure
     from holdfast.experiments.figures import is_code
@@ -133,7 +133,7 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
 def _draw_figure(arguments: argparse.Namespace) -> int:
     """A figure of the paper, from stored rows alone."""
     from holdfast.cli.campaigns import picture_name, show
-    from holdfast.cli.code import allow_code
+    from holdfast.cli.user_modules import allow_code
     from holdfast.experiments.figures import find_experiment, is_code
     from holdfast.experiments.spec import SCALES
     from holdfast.experiments.store import Store, read_campaign

@@ -71,8 +71,8 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run, draw, print; 1 if a job failed."""
-    from holdfast.cli.code import allow_code, code_folder
-    from holdfast.experiments.campaign import check_folder
+    from holdfast.cli.user_modules import allow_code, code_folder
+    from holdfast.experiments.campaign import check_campaign_folder
     from holdfast.experiments.figures import LABELS, find_experiment, is_code
     from holdfast.runs.stopping import stop_on_signals
 
@@ -89,7 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
     folders = [_folder(experiment, arguments) for experiment in experiments]
     # All of them are looked at before the first is begun.
     for experiment, folder in zip(experiments, folders, strict=True):
-        check_folder(experiment, experiment.jobs(arguments.scale), folder, arguments.resume, arguments.scale)
+        check_campaign_folder(
+            experiment, experiment.jobs(arguments.scale), folder, arguments.resume, arguments.scale
+        )
     code = 0
     standings: dict[str, Standing] = {}
     with stop_on_signals() as stop, make_engine(arguments) as engine:

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _as_text(found: list[RunStatus], top: Path) -> str:
-    from holdfast.cli.values import file_name, printable
+    from holdfast.cli.typed_values import file_name, printable
 
     rows = [("run", "algorithm", "k_max", "environment", "steps", "return", "status")]
     for status in found:

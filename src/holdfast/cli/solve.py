@@ -98,7 +98,7 @@ class _Solution(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """Solve, print, write."""
     from holdfast.cli.environments import named_environment, output_folder, prints_apart
-    from holdfast.cli.values import file_name
+    from holdfast.cli.typed_values import file_name
     from holdfast.cli.waiting import Waiting
     from holdfast.core.checks import check_integer, check_real
     from holdfast.mdp import TabularMDP

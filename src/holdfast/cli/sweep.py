@@ -88,10 +88,10 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train, draw, print; 1 if a job failed."""
     from holdfast.cli.campaigns import check_csv, run_and_show
-    from holdfast.cli.code import allow_code, code_folder
+    from holdfast.cli.user_modules import allow_code, code_folder
     from holdfast.core.checks import check_integer
     from holdfast.envs import is_code
-    from holdfast.experiments.campaign import check_folder
+    from holdfast.experiments.campaign import check_campaign_folder
     from holdfast.experiments.sweep import grid_jobs
     from holdfast.runs.stopping import stop_on_signals
 
@@ -103,14 +103,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("--grid or --k-max must be given: what is to be compared")
     sweep, jobs = grid_jobs(_options(arguments), grid, check_integer("seeds", arguments.seeds))
     folder = arguments.out or _folder(jobs[0].setting, grid)
-    check_folder(sweep, jobs, folder, arguments.resume)
+    check_campaign_folder(sweep, jobs, folder, arguments.resume)
     with stop_on_signals() as stop, make_engine(arguments) as engine:
         return run_and_show(sweep, jobs, folder, engine, arguments, stop, {}, code_folder(code))
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What all jobs have in common."""
-    from holdfast.cli.values import keyword_arguments
+    from holdfast.cli.typed_values import keyword_arguments
     from holdfast.policies.algorithms import DEFAULT_ALGORITHM
 
     given = {
@@ -128,7 +128,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _grid(given: list[str]) -> dict[str, list[Any]]:
     """Values by name."""
-    from holdfast.cli.values import literal
+    from holdfast.cli.typed_values import literal
 
     grid: dict[str, list[Any]] = {}
     for pair in given:

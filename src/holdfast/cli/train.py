@@ -244,7 +244,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The options that were given: those of the run to go on with, then the file's, then the command line's."""
-    from holdfast.cli.values import keyword_arguments
+    from holdfast.cli.typed_values import keyword_arguments
     from holdfast.runs.config import read_options
     from holdfast.runs.directory import RunFolder
 
@@ -275,7 +275,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
     """Let modules of the user be imported, but none that only a file names."""
-    from holdfast.cli.code import allow_code
+    from holdfast.cli.user_modules import allow_code
     from holdfast.envs import is_code
 
     name = options.get("environment")

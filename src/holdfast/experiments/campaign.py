@@ -11,13 +11,13 @@ from pathlib import Path
 from holdfast.core.errors import InputError
 from holdfast.experiments.engines.base import Ended, Engine, Event, Started, Task
 from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, read_manifest
-from holdfast.experiments.sharing import take_shared_rows
+from holdfast.experiments.shared_rows import take_shared_rows
 from holdfast.experiments.spec import Experiment, Job, differing_names
 from holdfast.experiments.store import Store, sentence_if_full
 from holdfast.files import Entry, folder_in_use
 from holdfast.runs.stopping import StopRequest
 
-__all__ = ["Failure", "Standing", "check_folder", "run_campaign"]
+__all__ = ["Failure", "Standing", "check_campaign_folder", "run_campaign"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Standing:
         return self.seconds / over * left if over else None
 
 
-def check_folder(
+def check_campaign_folder(
     experiment: Experiment, jobs: Sequence[Job], folder: Path, resume: bool, scale: str | None = None
 ) -> int:
     """See whether the jobs may be run into a folder; how many of them are done.

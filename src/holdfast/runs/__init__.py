@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.runs.config import RunConfig
     from holdfast.runs.directory import RunFolder, RunInUseError, RunStatus, find_runs
-    from holdfast.runs.progress import Progress, Reporter
+    from holdfast.runs.progress import Reporter, TrainingProgress
     from holdfast.runs.stopping import StopRequest
     from holdfast.runs.training import Outcome, train
 
 __all__ = [
     "Outcome",
-    "Progress",
     "Reporter",
     "RunConfig",
     "RunFolder",
     "RunInUseError",
     "RunStatus",
     "StopRequest",
+    "TrainingProgress",
     "find_runs",
     "train",
 ]

@@ -9,11 +9,11 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from typing import IO, Protocol
 
-__all__ = ["JsonLines", "PlainLines", "Progress", "Reporter", "Silent", "TerminalLine", "pick_reporter"]
+__all__ = ["JsonLines", "PlainLines", "Reporter", "Silent", "TerminalLine", "TrainingProgress", "pick_reporter"]
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """How far a training is.
 
     Attributes:
@@ -65,7 +65,7 @@ class Reporter(Protocol):
     seconds: float
     """How often."""
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         """Show how far the training is."""
         ...
 
@@ -83,7 +83,7 @@ class Silent:
 
     seconds = 3600.0
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         """Nothing."""
 
     def say(self, sentence: str) -> None:
@@ -106,7 +106,7 @@ class TerminalLine:
         self._stream = stream
         self._is_open = False
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         """Rewrite the line."""
         columns = shutil.get_terminal_size().columns
         self._stream.write(f"\r\x1b[2K{progress_line(progress, columns - 1)}")
@@ -139,7 +139,7 @@ class PlainLines:
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         """One more line."""
         self.say(progress_line(progress, None))
 
@@ -164,7 +164,7 @@ class JsonLines:
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         """One more object."""
         self._write({"event": "progress", **asdict(progress)})
 
@@ -189,7 +189,7 @@ def pick_reporter(stream: IO[str], out: IO[str], quiet: bool, as_json: bool) -> 
     return TerminalLine(stream) if stream.isatty() else PlainLines(stream)
 
 
-def progress_line(progress: Progress, columns: int | None) -> str:
+def progress_line(progress: TrainingProgress, columns: int | None) -> str:
     """The progress in one line of at most ``columns``; what matters least goes first."""
     line = " · ".join(_parts(progress, short=False))
     if columns is None or len(line) <= columns:
@@ -200,7 +200,7 @@ def progress_line(progress: Progress, columns: int | None) -> str:
     return " · ".join(parts)[: max(columns, 1)]
 
 
-def _parts(progress: Progress, short: bool) -> list[str]:
+def _parts(progress: TrainingProgress, short: bool) -> list[str]:
     done = f"{100.0 * progress.fraction:3.0f}%"
     parts = [done if short else f"{done} of {progress.of}"]
     if progress.seconds_left is not None:

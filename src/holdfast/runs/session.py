@@ -18,7 +18,7 @@ from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, Evaluation, eva
 from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.events import Events
-from holdfast.runs.progress import Pace, Progress, Reporter
+from holdfast.runs.progress import Pace, Reporter, TrainingProgress
 from holdfast.runs.stopping import StopRequest, TrainingStopped
 
 __all__ = ["EVALUATION_COLUMNS", "HOLD_COLUMNS", "METRIC_COLUMNS", "SHARE_OF_CHECKPOINTS", "Session"]
@@ -337,7 +337,7 @@ class Session:
         self._evaluations.show()
         self._holds.show()
 
-    def _progress(self, now: float, steps: int, epsilon: float) -> Progress:
+    def _progress(self, now: float, steps: int, epsilon: float) -> TrainingProgress:
         fractions = []
         if self.config.steps is not None:
             fractions.append((steps / self.config.steps, f"{self.config.steps:,} steps"))
@@ -346,7 +346,7 @@ class Session:
         fraction, of = max(fractions)
         rate, seconds_left = self._pace.mark(now, steps, fraction)
         mean_return, decisions, hold = self.recent_means() or (None, None, None)
-        return Progress(
+        return TrainingProgress(
             steps=steps,
             episodes=self.episodes,
             fraction=min(fraction, 1.0),

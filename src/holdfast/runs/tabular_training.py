@@ -189,7 +189,7 @@ def _restored(saved: Mapping[str, Any], fresh: RunState, session: Session, env: 
     state = RunState.restore(document, arrays)
     if (state.learner, state.seed, state.episode) != (fresh.learner, fresh.seed, session.episodes):
         raise InputError("the checkpoint must be one of this run's learner, seed and number of episodes")
-    refused = env.repeat_earlier(take_mapping(saved, "earlier"))
+    refused = env.repeat_earlier(take_mapping(saved, "earlier")) if "earlier" in saved else None
     if refused is not None:
         raise InputError(f"env must be one that can be restored: {refused}")
     return state

@@ -127,7 +127,7 @@ def test_neighbours_that_nobody_may_look_at_are_passed_over(folder: Path, monkey
             raise PermissionError(13, "Permission denied", str(path))
         return read_manifest(path)
 
-    monkeypatch.setattr("holdfast.experiments.sharing.read_manifest", refuse)
+    monkeypatch.setattr("holdfast.experiments.shared_rows.read_manifest", refuse)
     assert campaign(HIGHER, folder / "higher").taken == 2
     closed = folder / "closed"
     listed = Path.iterdir

@@ -10,7 +10,7 @@ from typing import IO
 from holdfast.experiments.campaign import Standing
 from holdfast.runs.progress import duration
 
-__all__ = ["Board", "board_lines"]
+__all__ = ["CampaignTable", "table_lines"]
 
 _EVERY = 0.2
 _MOST_RUNNING = 8
@@ -18,7 +18,7 @@ _CELL = 10
 _COLUMNS = ("jobs", "done", "running", "failed", "time", "left")
 
 
-class Board:
+class CampaignTable:
     """Shows how campaigns stand; nothing where the stream is no terminal.
 
     Args:
@@ -38,7 +38,7 @@ class Board:
             return
         self._not_before = now + _EVERY
         size = shutil.get_terminal_size()
-        lines = board_lines(standings, size.columns - 1, max(size.lines - 2, 3))
+        lines = table_lines(standings, size.columns - 1, max(size.lines - 2, 3))
         up = f"\x1b[{self._height}A" if self._height else ""
         self._stream.write(f"\r{up}\x1b[J" + "\n".join(lines) + "\n")
         self._stream.flush()
@@ -51,7 +51,7 @@ class Board:
         self._height = 0
 
 
-def board_lines(standings: Mapping[str, Standing], columns: int, height: int) -> list[str]:
+def table_lines(standings: Mapping[str, Standing], columns: int, height: int) -> list[str]:
     """The table: a line for each campaign, and one for each job that is running.
 
     Args:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli.values import keyword_arguments
+from holdfast.cli.typed_values import keyword_arguments
 
 
 def test_values_are_literals_or_text() -> None:

@@ -1,0 +1,89 @@
+"""What each extra is for works where it is installed: one smoke test each."""
+
+from __future__ import annotations
+
+import importlib.util
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+from holdfast.cli import main
+from holdfast.envs import make_env
+from tests.architecture import ROOT
+from tests.runs.small_runs import TABLE, trained
+
+
+def plays(env_id: str) -> None:
+    with make_env(env_id) as env:
+        observation, _ = env.reset(seed=0)
+        assert env.observation_space.contains(observation)
+        env.step(env.action_space.sample())
+
+
+def atari(place: Path) -> None:
+    import ale_py
+
+    gymnasium.register_envs(ale_py)
+    plays("ALE/Freeway-v5")
+
+
+def minatar(place: Path) -> None:
+    from minatar.gym import register_envs
+
+    register_envs()
+    plays("MinAtar/Breakout-v1")
+
+
+def onnx(place: Path) -> None:
+    trained(TABLE, place / "run")
+    assert main(["export", str(place / "run"), str(place / "policy.onnx")]) == 0
+    assert (place / "policy.onnx").stat().st_size > 0
+
+
+def ray(place: Path) -> None:
+    for engine in ("local", "ray"):
+        options = [
+            "--engine",
+            engine,
+            "--jobs",
+            "1",
+            "--csv",
+            str(place / f"{engine}.csv"),
+            "-o",
+            str(place / engine),
+        ]
+        assert main(["reproduce", "sync_env", *options]) == 0
+    assert (place / "ray.csv").read_bytes() == (place / "local.csv").read_bytes()
+
+
+def video(place: Path) -> None:
+    trained(TABLE, place / "run")
+    film = place / "film.mp4"
+    assert main(["evaluate", str(place / "run"), "--episodes", "1", "-o", str(place), "--render", str(film)]) == 0
+    assert b"ftyp" in film.read_bytes()[:12]
+
+
+SMOKE: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "atari": ("ale_py", atari),
+    "minatar": ("minatar", minatar),
+    "onnx": ("onnxruntime", onnx),
+    "ray": ("ray", ray),
+    "video": ("imageio_ffmpeg", video),
+}
+"""A module of each extra, and what must work with it."""
+
+
+@pytest.mark.parametrize("extra", SMOKE)
+def test_an_extra_does_what_it_is_for(extra: str, tmp_path: Path) -> None:
+    module, smoke = SMOKE[extra]
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"pip install 'holdfast-rl[{extra}]'")
+    smoke(tmp_path)
+
+
+def test_every_extra_has_a_smoke_test() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert set(project["optional-dependencies"]) - {"test", "dev"} == set(SMOKE)
