@@ -36,7 +36,7 @@ PLACES = {
     "solve cliff": "holdfast.mdp.q_star_options",
     "train cliff --algo perq": "holdfast.runs.tabular_training.build_learner",
     "train CartPole-v1 --steps 100": "holdfast.runs.deep_training.network_state",
-    "train CartPole-v1 --steps 90 --set k_max=2": "holdfast.deep.agents.option_dqn.check_choice",
+    "train CartPole-v1 --steps 90 --set k_max=2": "holdfast.deep.arguments.check_choice",
     "evaluate policy": "holdfast.runs.showing.read_policy",
     "explore cliff": "holdfast.analysis.exploring.advise_from_chain",
     "export policy x.onnx": "holdfast.runs.export.read_policy",

@@ -9,7 +9,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from holdfast.core.targets import all_persistence_target, double_state_value, state_value
 from holdfast.deep import OptionReplayBuffer
-from holdfast.deep.agents.targets import TARGET_VALUES
+from holdfast.deep.arguments import TARGET_VALUES
 from tests.deep.diary import LEARNING, agent, capture_log, diaries, watch_learning
 from tests.deep.probes import Pier
 

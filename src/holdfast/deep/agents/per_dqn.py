@@ -23,8 +23,6 @@ class PerDQN(OptionValueDQN):
     values of all of them. With ``k_max=1`` it is DQN.
 
     Paper: Algorithm per-dqn
-
-    Its arguments are those of ``OptionDQN``; ``bootstrap=False`` makes it MSA-DQN.
     """
 
     @property

@@ -86,7 +86,7 @@ def _by_hand(
     with th.no_grad():
         outputs = hand.values(observations)
         weights = np.ones_like(targets) if weights is None else weights
-        residuals, delta = _residuals(outputs.numpy(), actions, targets, weights, network.heads.dueling)
+        residuals, delta = _residuals(outputs.numpy(), actions, targets, weights, network.heads.has_state_value)
         hand.backward(th.from_numpy(delta))
     return Residuals(*residuals)
 
@@ -117,9 +117,9 @@ _huber_gradient = compiled(huber_gradient)
 
 @compiled
 def _residuals(
-    outputs: Floats, actions: NDArray[np.int64], targets: Floats, weights: Floats, dueling: bool
+    outputs: Floats, actions: NDArray[np.int64], targets: Floats, weights: Floats, has_state_value: bool
 ) -> tuple[tuple[float, Floats, Floats], Floats]:
-    """Losses and errors of each row, and the gradient of the outputs (K, B, A), or (K, B, 1+A) if dueling."""
+    """Losses and errors of each row, and the gradient of the outputs (K, B, A), (K, B, 1+A) with state values."""
     k_max, batch, n_outputs = outputs.shape
     row_losses, errors = np.empty_like(targets), np.empty_like(targets)
     delta = np.zeros_like(outputs)
@@ -128,7 +128,7 @@ def _residuals(
     for index in range(k_max):
         for b in range(batch):
             action = actions[index, b]
-            if dueling:
+            if has_state_value:
                 # Q(s,a) = V + A(a) − mean A; the state value comes first.
                 advantages = outputs[index, b, 1:]
                 value = outputs[index, b, 0] + advantages[action] - np.mean(advantages)
@@ -139,7 +139,7 @@ def _residuals(
             row_losses[index, b] = _huber_loss(error)
             total += weights[index, b] * row_losses[index, b]
             slope = np.float32(np.float32(_huber_gradient(error)) * (weights[index, b] * share))
-            if dueling:
+            if has_state_value:
                 delta[index, b, 0] = slope
                 delta[index, b, 1:] -= slope / np.float32(n_outputs - 1)
                 delta[index, b, 1 + action] += slope

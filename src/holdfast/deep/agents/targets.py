@@ -14,18 +14,15 @@ from holdfast.core.checks import check_choice
 from holdfast.core.compiling import compiled
 from holdfast.core.options import persistence_index
 from holdfast.core.targets import bootstrapped_return
+from holdfast.deep.arguments import TARGET_VALUES
 
 __all__ = [
-    "TARGET_VALUES",
     "all_persistence_targets",
     "held_values",
     "kept_targets",
     "skip_targets",
     "state_values",
 ]
-
-TARGET_VALUES = ("options", "primitive", "double")
-"""How V(s') is read off the networks."""
 
 
 def state_values(kind: str, target_q: th.Tensor, online_q: th.Tensor | None = None) -> th.Tensor:

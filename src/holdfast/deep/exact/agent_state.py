@@ -28,6 +28,7 @@ from holdfast.core.saved import (
     take_mapping,
     take_number,
 )
+from holdfast.deep.arguments import OWN_ARGUMENTS, SB3_ARGUMENTS
 from holdfast.deep.exact.vec_envs import copied_observations, restore_vec_env, take_observations, vec_env_state
 
 if TYPE_CHECKING:
@@ -136,40 +137,11 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     _restore_generators(agent, take_mapping(state, "generators"))
 
 
-_ARGUMENTS = (
-    "buffer_size",
-    "learning_starts",
-    "batch_size",
-    "tau",
-    "gamma",
-    "train_freq",
-    "gradient_steps",
-    "target_update_interval",
-    "exploration_fraction",
-    "exploration_initial_eps",
-    "exploration_final_eps",
-    "max_grad_norm",
-    "learning_rate",
-    "k_max",
-    "head_arch",
-    "dueling",
-    "normalize_observations",
-    "target_value",
-    "bootstrap",
-    "prioritized",
-    "priority_alpha",
-    "priority_beta0",
-    "decision_tolerance",
-    "interrupt_margin",
-    "timeout_is_terminal",
-    "schedule_steps",
-)
-
-
 def _made_of(agent: OptionDQN) -> dict[str, str]:
     """What a state must agree with before it is looked at any further, as text."""
     assert agent.replay_buffer is not None
-    arguments = {name: getattr(agent, name) for name in (*_ARGUMENTS, *agent.own_arguments)}
+    named = (found.name for found in (*SB3_ARGUMENTS, *OWN_ARGUMENTS, *agent.added_arguments) if found.identifies)
+    arguments = {name: getattr(agent, name) for name in named}
     if callable(arguments["learning_rate"]):
         # What a schedule does cannot be compared.
         arguments["learning_rate"] = "a schedule"

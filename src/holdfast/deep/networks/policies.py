@@ -6,7 +6,8 @@ its LSTM state. Without it every call decides anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from holdfast.core.clock import OptionClock, is_interrupted
 from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_index
 from holdfast.deep.agents.exploratory_draws import Explore
+from holdfast.deep.arguments import POLICY_ARGUMENTS, refuse_unknown
 from holdfast.deep.networks.greedy_rules import GreedyRule, OptionRule, SkipRule
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.skip_network import SkipQNetwork
@@ -58,13 +60,7 @@ class OptionPolicy(DQNPolicy):
         optimizer_class: Adam by default, then with torch's fused kernel.
         optimizer_kwargs: Its arguments.
         valued: ``"options"`` for Q(s,a,k), ``"skips"`` for Q(s,a) and J(s,k|a).
-        k_max: Largest persistence.
-        head_arch: Hidden units of each head.
-        dueling: Dueling heads, of options.
-        normalize_observations: ``"space"`` scales finite Box bounds to [−1, 1].
-        decision_tolerance: Deterministic acting takes the longest hold of the best action whose value is within
-            this of the best.
-        interrupt_margin: Drop a greedy option when another is better by more than this; None never does.
+        **settings: The arguments of an agent that are its policy's (``POLICY_ARGUMENTS``), with the same defaults.
 
     Attributes:
         rule: How an option follows from the values.
@@ -73,6 +69,10 @@ class OptionPolicy(DQNPolicy):
     q_net: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     action_space: spaces.Discrete
+    k_max: int
+    normalize_observations: str | None
+    decision_tolerance: float
+    interrupt_margin: float | None
 
     def __init__(
         self,
@@ -88,21 +88,16 @@ class OptionPolicy(DQNPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         *,
         valued: str = "options",
-        k_max: int = 1,
-        head_arch: Sequence[int] = (),
-        dueling: bool = False,
-        normalize_observations: str | None = None,
-        decision_tolerance: float = 0.0,
-        interrupt_margin: float | None = None,
+        **settings: Any,
     ) -> None:
         self.valued = check_choice("valued", valued, tuple(VALUED))
         _, self.rule = VALUED[self.valued]
-        self.k_max = k_max
-        self.head_arch = list(head_arch)
-        self.dueling = dueling
-        self.normalize_observations = normalize_observations
-        self.decision_tolerance = decision_tolerance
-        self.interrupt_margin = interrupt_margin
+        names = [argument.name for argument in POLICY_ARGUMENTS]
+        for name in settings:
+            refuse_unknown(type(self).__name__, name, names)
+        for argument in POLICY_ARGUMENTS:
+            value = settings.get(argument.name, argument.default)
+            setattr(self, argument.name, argument.check(argument.name, value))
         if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
             # One kernel for all parameters.
             optimizer_kwargs = {"fused": True}
@@ -123,25 +118,19 @@ class OptionPolicy(DQNPolicy):
         """One network, with a features extractor of its own."""
         kind, _ = VALUED[self.valued]
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        if kind is OptionQNetwork:
-            arguments["dueling"] = self.dueling
-        return kind(
-            **arguments,
-            k_max=self.k_max,
-            head_arch=self.head_arch,
-            scale_to_space=self.normalize_observations == "space",
-        ).to(self.device)
+        taken = inspect.signature(kind).parameters
+        settings = {name: value for name, value in self._settings().items() if name in taken}
+        scale_to_space = self.normalize_observations == "space"
+        return kind(**arguments, **settings, scale_to_space=scale_to_space).to(self.device)
+
+    def _settings(self) -> dict[str, Any]:
+        return {argument.name: getattr(self, argument.name) for argument in POLICY_ARGUMENTS}
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             **super()._get_constructor_parameters(),
             "valued": self.valued,
-            "k_max": self.k_max,
-            "head_arch": self.head_arch,
-            "dueling": self.dueling,
-            "normalize_observations": self.normalize_observations,
-            "decision_tolerance": self.decision_tolerance,
-            "interrupt_margin": self.interrupt_margin,
+            **self._settings(),
         }
 
     @property

@@ -37,7 +37,7 @@ class HandPass:
         self._head_inputs: list[th.Tensor] = []
 
     def values(self, observations: th.Tensor) -> th.Tensor:
-        """Outputs (K, B, A) of K·B observations, view by view; with dueling heads before they are combined."""
+        """Outputs (K, B, A) of K·B observations, view by view; state values, if any, are not added yet."""
         network = self._network
         inputs = network.plain_inputs(observations)
         self._trunk_inputs = []
