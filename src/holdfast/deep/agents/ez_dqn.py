@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.durations import DURATIONS, drawn_durations, duration_distribution
-from holdfast.deep.agents.option_value_dqn import OptionValueDQN
+from holdfast.deep.agents.per_dqn import OptionValueDQN
 from holdfast.deep.arguments import Argument, choice, integer, real
 from holdfast.deep.replay.ring import Views
 

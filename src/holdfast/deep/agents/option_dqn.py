@@ -5,7 +5,7 @@ logger works as with DQN. What changes is where an action comes from (an ``Optio
 only when the last one is over) and what is stored with it (whether the option is over).
 
 ``OptionDQN`` is abstract: an agent supplies what of the replay it learns from, how random durations are drawn, and
-the loss of a batch.
+one update of the networks.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ from holdfast.deep.exact.agent_state import LogEntry, agent_state, restore_agent
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
 from holdfast.deep.networks.skip_network import SkipQNetwork
+from holdfast.deep.replay.memory import check_fits
 from holdfast.deep.replay.ring import OptionBatch, OptionReplayBuffer, Views
 from holdfast.deep.speed.optimizer_step import optimizer_step
+from holdfast.deep.speed.target_cache import TargetCache
 from holdfast.envs.episode_log import EpisodeLog
 
 __all__ = ["OptionDQN"]
@@ -177,6 +179,11 @@ class OptionDQN(DQN):
             self.replay_buffer.finish()
         self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         self.update_statistics = UpdateStatistics(self.views.k_max)
+        shape = (int(self.action_space.n), self.views.k_max)
+        if self.replay_buffer is not None and self.views.k_max > 1:
+            needed = self.replay_buffer.nbytes + TargetCache.bytes_needed(len(self.replay_buffer.written), shape)
+            check_fits(f"the replay of buffer_size={self.buffer_size}", needed)
+        self.target_cache = TargetCache(shape)
 
     def _refuse_scaling_twice(self, env: Any) -> None:
         normalizer = None if env is None else unwrap_vec_normalize(env)
@@ -276,7 +283,7 @@ class OptionDQN(DQN):
         over = self.clock.tick(dones)
         self.hold_statistics.step(began, over, self.clock.elapsed, np.asarray(dones, dtype=np.bool_))
         # Who learns from single steps need not wait until an option is over.
-        replay_buffer.announce(over | (self.views.k_max == 1))
+        over = over | (self.views.k_max == 1)
         normalizer = self._vec_normalize_env
         if normalizer is None:
             self._last_original_obs, original_obs = self._last_obs, new_obs
@@ -284,7 +291,7 @@ class OptionDQN(DQN):
             original_obs, reward = normalizer.get_original_obs(), normalizer.get_original_reward()
         # The buffer copies what it stores, so that only the last observations of episodes need a copy here.
         next_obs = with_last_observations(original_obs, dones, infos, normalizer) if dones.any() else original_obs
-        replay_buffer.add(self._last_original_obs, next_obs, buffer_action, reward, dones, infos)
+        replay_buffer.add(self._last_original_obs, next_obs, buffer_action, reward, dones, infos, over)
         self._last_obs = new_obs
         if normalizer is not None:
             self._last_original_obs = original_obs
@@ -339,6 +346,13 @@ class OptionDQN(DQN):
             observations = self.replay_buffer.observations_at(rows, self._vec_normalize_env)
             return self.q_net_target.bootstrap_values(observations).float()
 
+    def _distinct(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Each row once, and which of these each of ``rows`` is; of one view all rows as they are."""
+        if self.views.k_max == 1:
+            return rows.ravel(), np.arange(rows.size).reshape(rows.shape)
+        distinct, index = np.unique(rows, return_inverse=True)
+        return distinct, index.reshape(rows.shape)
+
     def _online_values(self, rows: NDArray[np.int64]) -> th.Tensor:
         """Q of the observations in distinct rows of the replay, (U, A, ·)."""
         assert self.replay_buffer is not None
@@ -349,12 +363,6 @@ class OptionDQN(DQN):
             values = self.q_net.bootstrap_values(observations).float()
         self.policy.set_training_mode(True)
         return values
-
-    def _on_step(self) -> None:
-        super()._on_step()
-        if self._n_calls % max(self.target_update_interval // self.n_envs, 1) == 0:
-            assert self.replay_buffer is not None
-            self.replay_buffer.kept.belong_to(None)
 
     def load_replay_buffer(self, *arguments: Any, **keywords: Any) -> None:
         """Load a replay that ``save_replay_buffer`` wrote; what was running in it is over."""
@@ -381,8 +389,31 @@ class OptionDQN(DQN):
         self.replay_buffer = loaded
 
     @abstractmethod
-    def _learn_from(self, batch: OptionBatch) -> tuple[Residuals, NDArray[np.float32]]:
-        """Set the gradients for a batch; how far off the values were, and the targets (K, B)."""
+    def _update(self, batch_size: int, beta: float) -> float:
+        """One update of the networks: sample, targets, loss, step. Returns the loss.
+
+        Args:
+            batch_size: Tuples per view.
+            beta: Exponent of the importance weights.
+        """
+
+    def _sample(self, batch_size: int, beta: float) -> OptionBatch:
+        assert self.replay_buffer is not None
+        return self.replay_buffer.sample(batch_size, env=self._vec_normalize_env, beta=beta)
+
+    def _step(self, batch: OptionBatch, targets: NDArray[np.float32], residuals: Residuals) -> float:
+        """Move the weights along their gradients, then the priorities by the errors. Returns the loss."""
+        assert self.replay_buffer is not None
+        if not math.isfinite(residuals.loss):
+            raise InputError(
+                f"the loss became {residuals.loss} at step {self.num_timesteps}: "
+                "choose a smaller learning_rate or scale the rewards"
+            )
+        optimizer_step(self.policy.optimizer, self.max_grad_norm)
+        drawable = self.replay_buffer.drawable
+        self.replay_buffer.update_priorities(batch.rows, residuals.td_errors)
+        self.update_statistics.add(residuals.row_losses, targets, drawable)
+        return residuals.loss
 
     def train(self, gradient_steps: int, batch_size: int = 32) -> None:
         """Update the networks ``gradient_steps`` times, each with ``batch_size`` rows per persistence."""
@@ -391,26 +422,13 @@ class OptionDQN(DQN):
         if not buffer.drawable.any():
             # The very first options are still running: what there is of them counts as options of their own.
             buffer.finish()
-        drawable = buffer.drawable
-        if not drawable.any():
+        if not buffer.drawable.any():
             return
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         done = 1.0 - self._current_progress_remaining
         beta = self.priority_beta0 + (1.0 - self.priority_beta0) * done
-        losses = []
-        for _ in range(gradient_steps):
-            batch = buffer.sample(batch_size, env=self._vec_normalize_env, beta=beta)
-            residuals, targets = self._learn_from(batch)
-            if not math.isfinite(residuals.loss):
-                raise InputError(
-                    f"the loss became {residuals.loss} at step {self.num_timesteps}: "
-                    "choose a smaller learning_rate or scale the rewards"
-                )
-            losses.append(residuals.loss)
-            optimizer_step(self.policy.optimizer, self.max_grad_norm)
-            buffer.update_priorities(batch.rows, residuals.td_errors)
-            self.update_statistics.add(residuals.row_losses, targets, drawable)
+        losses = [self._update(batch_size, beta) for _ in range(gradient_steps)]
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         if losses:
@@ -467,7 +485,7 @@ class OptionDQN(DQN):
         self._is_between_rollouts = True
 
     def _excluded_save_params(self) -> list[str]:
-        made_anew = ["clock", "hold_statistics", "update_statistics", "_noted_states"]
+        made_anew = ["clock", "hold_statistics", "update_statistics", "target_cache", "_noted_states"]
         return [*super()._excluded_save_params(), *made_anew]
 
     def dump_logs(self) -> None:

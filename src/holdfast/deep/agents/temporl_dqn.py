@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from holdfast.deep.agents.exploratory_draws import uniform_durations
 from holdfast.deep.agents.option_dqn import OptionDQN
-from holdfast.deep.agents.regression import Residuals
 from holdfast.deep.agents.skip_regression import regress_skips
 from holdfast.deep.agents.targets import skip_targets
 from holdfast.deep.arguments import Argument, truth
@@ -67,15 +66,16 @@ class TempoRLDQN(OptionDQN):
     def _random_durations(self, n: int) -> NDArray[np.int64]:
         return uniform_durations(n, self.k_max)
 
-    def _learn_from(self, batch: OptionBatch) -> tuple[Residuals, NDArray[np.float32]]:
+    def _update(self, batch_size: int, beta: float) -> float:
+        batch = self._sample(batch_size, beta)
         targets = self._targets(batch)
         residuals = regress_skips(
             self.q_net, batch.observations, batch.actions, targets, batch.weights, self.policy.optimizer
         )
-        return residuals, targets
+        return self._step(batch, targets, residuals)
 
     def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
-        """The TD targets of a batch, (K, B)."""
+        """r^j + γ^j (1−done) · Q⁻(s', argmax_a Q(s',a)): the TD target of each tuple, (K, B)."""
         rows, index = np.unique(batch.next_rows, return_inverse=True)
         target_q, online_q = self._target_values(rows), self._online_values(rows)
         device = target_q.device

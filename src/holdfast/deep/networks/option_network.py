@@ -229,25 +229,6 @@ class OptionQNetwork(TrunkNetwork):
         values = self(obs)
         return values.view(self.k_max, -1, *values.shape[1:]).diagonal(dim1=0, dim2=3).permute(2, 0, 1)
 
-    def learns_by_hand(self, observations: Any) -> bool:
-        """Whether the gradients of a batch can be written down instead of asked of autograd.
-
-        Frozen layers, gradient hooks, parameters that layers share, mixed precision and the search for anomalies
-        need autograd.
-        """
-        parameters = self.plain_parameters()
-        return (
-            parameters is not None
-            and observations.device.type == "cpu"
-            and len(set(map(id, parameters))) == len(parameters)
-            and all(
-                part.requires_grad and not part._backward_hooks and not part._post_accumulate_grad_hooks
-                for part in parameters
-            )
-            and not th.is_autocast_enabled("cpu")
-            and not th.is_anomaly_enabled()
-        )
-
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         """The action of the best option, for SB3's sake."""
         return self(observation).flatten(1).argmax(dim=1) // self.k_max

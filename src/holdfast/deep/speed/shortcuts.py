@@ -1,0 +1,168 @@
+"""When a short cut may be taken: every condition of the speed layer, in one place.
+
+What training computes is what the plain path computes: modules that are called, autograd, the optimiser's own
+step, targets from networks that are asked. A short cut gives the same numbers for less, and is taken only while
+nobody has changed or watches what it goes around. ``with plain_path():`` takes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch as th
+from torch import nn
+from torch.nn.modules import module as torch_module
+from torch.optim import optimizer as torch_optimizer
+
+__all__ = [
+    "UnchangedModules",
+    "can_keep_targets",
+    "can_pass_by_hand",
+    "can_step_in_one_kernel",
+    "plain_path",
+    "switch_training",
+]
+
+_TRAIN: Any = nn.Module.train
+_SETATTR: Any = nn.Module.__setattr__
+
+
+_closed = 0
+
+
+@contextmanager
+def plain_path() -> Iterator[None]:
+    """Inside, updates go the plain path: gradients by autograd, the optimiser's own step, no kept targets."""
+    global _closed
+    _closed += 1
+    try:
+        yield
+    finally:
+        _closed -= 1
+
+
+def can_keep_targets(k_max: int, normalizer: Any, target_value: str) -> bool:
+    """Whether what the target network says of an observation is worth keeping until the network changes.
+
+    One view gains nothing by it, what a training VecNormalize says of an observation changes, and the choices of
+    an online network change with every step.
+    """
+    return not _closed and k_max > 1 and normalizer is None and target_value != "double"
+
+
+def can_pass_by_hand(parameters: list[th.Tensor] | None, observations: Any) -> bool:
+    """Whether the gradients of a plain network can be written down instead of asked of autograd.
+
+    Frozen layers, gradient hooks, parameters that layers share, mixed precision and the search for anomalies need
+    autograd.
+
+    Args:
+        parameters: Those of a plain network; None of another.
+        observations: What it sees.
+    """
+    return (
+        not _closed
+        and parameters is not None
+        and observations.device.type == "cpu"
+        and len(set(map(id, parameters))) == len(parameters)
+        and all(
+            part.requires_grad and not part._backward_hooks and not part._post_accumulate_grad_hooks
+            for part in parameters
+        )
+        and not th.is_autocast_enabled("cpu")
+        and not th.is_anomaly_enabled()
+    )
+
+
+def can_step_in_one_kernel(optimizer: th.optim.Optimizer) -> bool:
+    """Whether the optimiser is a fused Adam on the CPU that nobody watches."""
+    group = optimizer.param_groups[0]
+    return (
+        not _closed
+        and type(optimizer) is th.optim.Adam
+        and len(optimizer.param_groups) == 1
+        and bool(group.get("fused"))
+        and not group["amsgrad"]
+        and not group.get("decoupled_weight_decay", False)
+        and not isinstance(group["lr"], th.Tensor)
+        # Schedulers and users watch the steps.
+        and "step" not in vars(optimizer)
+        and not torch_optimizer._global_optimizer_pre_hooks
+        and not torch_optimizer._global_optimizer_post_hooks
+        and not optimizer._optimizer_step_pre_hooks
+        and not optimizer._optimizer_step_post_hooks
+        and group["params"][0].device.type == "cpu"
+    )
+
+
+class UnchangedModules:
+    """What a network was made of.
+
+    Args:
+        network: As it was just made.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        self._parts: tuple[tuple[nn.Module, type[nn.Module], Any, list[Any], list[type]], ...] = tuple(
+            (
+                module,
+                type(module),
+                type(module).forward,
+                list(module._modules.values()),
+                [type(part) for part in module._parameters.values()],
+            )
+            for module in network.modules()
+        )
+
+    def holds(self) -> bool:
+        """Whether all modules are those that were made, do what their classes do, and nobody watches them.
+
+        Modules that were added, replaced, taken out, wrapped or parametrised are noticed, and so is every hook on
+        one of them or on all modules there are. What the parameters are is for the caller to look at.
+        """
+        if (
+            torch_module._global_forward_hooks
+            or torch_module._global_forward_pre_hooks
+            or torch_module._global_backward_hooks
+            or torch_module._global_backward_pre_hooks
+        ):
+            return False
+        for module, kind, forward, children, parameters in self._parts:
+            now = module.__dict__
+            if (
+                type(module) is not kind
+                or kind.forward is not forward
+                or now["_forward_hooks"]
+                or now["_forward_pre_hooks"]
+                or now["_backward_hooks"]
+                or now["_backward_pre_hooks"]
+                or "forward" in now
+                or "_compiled_call_impl" in now
+                or ((now["_modules"] or children) and [*now["_modules"].values()] != children)
+                or ((now["_parameters"] or parameters) and [*map(type, now["_parameters"].values())] != parameters)
+            ):
+                return False
+        return True
+
+    def is_evaluating(self) -> bool:
+        """Whether all modules that were made are in evaluation mode."""
+        return not any(module.training for module, *_ in self._parts)
+
+
+def switch_training(module: nn.Module, mode: bool) -> None:
+    """``nn.Module.train`` without its price; modules that do it in their own way are asked."""
+    module.__dict__["training"] = mode
+    families = [module._modules]
+    for family in families:  # which grows on the way
+        for child in family.values():
+            if child is None:
+                continue
+            kind, state = type(child), child.__dict__
+            if kind.train is not _TRAIN or kind.__setattr__ is not _SETATTR or "train" in state:
+                child.train(mode)
+                continue
+            state["training"] = mode
+            if state["_modules"]:
+                families.append(state["_modules"])
