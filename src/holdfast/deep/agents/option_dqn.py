@@ -29,7 +29,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_nor
 
 from holdfast.core.clock import OptionClock
 from holdfast.core.errors import InputError
-from holdfast.deep.agents.exploratory_draws import ExploratoryDraws, toss_coins
+from holdfast.deep.agents.exploratory_draws import toss_coins
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
 from holdfast.deep.agents.misuse import LostStates, check_not_of_sb3, check_not_vector
 from holdfast.deep.agents.regression import Residuals
@@ -54,7 +54,7 @@ from holdfast.deep.arguments import (
 )
 from holdfast.deep.exact.agent_state import LogEntry, agent_state, restore_agent, resume_log
 from holdfast.deep.networks.option_network import OptionQNetwork
-from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
+from holdfast.deep.networks.policies import CnnPolicy, ExploratoryDraws, MlpPolicy, MultiInputPolicy, OptionPolicy
 from holdfast.deep.networks.skip_network import SkipQNetwork
 from holdfast.deep.replay.memory import check_fits
 from holdfast.deep.replay.ring import OptionBatch, OptionReplayBuffer, Views
@@ -220,8 +220,13 @@ class OptionDQN(DQN):
 
         Unless ``deterministic``, an option that begins is a random one with the current exploration rate.
         """
-        explore = None if deterministic else self._toss_coins
-        found = self.policy.predict_holding(observation, state, episode_start, deterministic, explore)
+        if deterministic:
+            found = self.policy.predict(observation, state, episode_start, deterministic=True)
+        else:
+            self.policy.set_training_mode(False)
+            clock, tensor, is_batch = self.policy.held_options(observation, state, episode_start)
+            self._begin_options(clock, tensor)
+            found = self.policy.hold_on(clock, is_batch)
         self._lost_states.note(state, self.policy.steps_left(found[1]))
         return found
 
@@ -230,9 +235,17 @@ class OptionDQN(DQN):
         # Made when it is needed: an agent that was loaded or copied has none yet.
         return self.__dict__.setdefault("_noted_states", LostStates())
 
-    def _toss_coins(self, n: int) -> ExploratoryDraws:
-        """Coins for each of ``n`` environments that need an option, and what is random by them."""
-        return self._explore(*toss_coins(n, self.exploration_rate, self.n_coins))
+    def _begin_options(self, clock: OptionClock, observation: Any) -> NDArray[np.bool_]:
+        """Drop what is not to be held on to, then begin options, random ones by coins; where one was dropped."""
+        interrupted, values = self.policy.interrupt(clock, observation)
+        idle = clock.idle
+        if idle.any():
+            draws_action, draws_hold = np.zeros((2, clock.n_envs), dtype=np.bool_)
+            coins = toss_coins(int(idle.sum()), self.exploration_rate, self.n_coins)
+            draws_action[idle], draws_hold[idle] = coins
+            draws = self._explore(draws_action, draws_hold)
+            self.policy.begin_options(clock, observation, None, values, draws)
+        return interrupted
 
     def _explore(self, draws_action: NDArray[np.bool_], draws_hold: NDArray[np.bool_]) -> ExploratoryDraws:
         actions = np.zeros(len(draws_action), dtype=np.int64)
@@ -255,7 +268,7 @@ class OptionDQN(DQN):
                 self.clock.begin(idle, drawn.actions, drawn.durations, exploratory=True)
         elif self.policy.interrupt_margin is not None or self.clock.idle.any():
             observation, _ = self.policy.obs_to_tensor(self._last_obs)  # type: ignore[arg-type]
-            interrupted = self.policy.begin_options(self.clock, observation, None, self._toss_coins)
+            interrupted = self._begin_options(self.clock, observation)
             if interrupted.any():
                 assert self.replay_buffer is not None
                 self.replay_buffer.finish(interrupted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
@@ -29,13 +29,12 @@ from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock, is_interrupted
 from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_index
-from holdfast.deep.agents.exploratory_draws import Explore
 from holdfast.deep.arguments import POLICY_ARGUMENTS, refuse_unknown
-from holdfast.deep.networks.greedy_rules import GreedyRule, OptionRule, SkipRule
+from holdfast.deep.networks.greedy_rules import GreedyRule, OptionRule, SkipRule, Table
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.skip_network import SkipQNetwork
 
-__all__ = ["VALUED", "CnnPolicy", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
+__all__ = ["VALUED", "CnnPolicy", "ExploratoryDraws", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
 
 
 VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], GreedyRule]] = {
@@ -43,6 +42,28 @@ VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], GreedyRule]] 
     "skips": (SkipQNetwork, SkipRule()),
 }
 """What a policy values, by name: the network that does it, and how its values are read."""
+
+
+class ExploratoryDraws(NamedTuple):
+    """What is random of the options that n environments begin, each (n,).
+
+    Attributes:
+        draws_action: Where the action is a random one.
+        draws_hold: Where the time for which it is held is.
+        actions: Read where ``draws_action`` holds.
+        durations: Read where ``draws_hold`` holds.
+    """
+
+    draws_action: NDArray[np.bool_]
+    draws_hold: NDArray[np.bool_]
+    actions: NDArray[np.int64]
+    durations: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, n: int) -> ExploratoryDraws:
+        """Nothing is random."""
+        nowhere = np.zeros(n, dtype=np.bool_)
+        return cls(nowhere, nowhere, np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64))
 
 
 class OptionPolicy(DQNPolicy):
@@ -186,7 +207,11 @@ class OptionPolicy(DQNPolicy):
             episode_start: (n,) where an episode has just begun, so that nothing is held.
             deterministic: Whether ``decision_tolerance`` applies.
         """
-        return self.predict_holding(observation, state, episode_start, deterministic)
+        self.set_training_mode(False)
+        clock, tensor, is_batch = self.held_options(observation, state, episode_start)
+        _, values = self.interrupt(clock, tensor)
+        self.begin_options(clock, tensor, self.decision_tolerance if deterministic else None, values)
+        return self.hold_on(clock, is_batch)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
         """Take saved weights; ValueError where shapes differ, as where SB3's DQN loads a file of ours."""
@@ -205,16 +230,15 @@ class OptionPolicy(DQNPolicy):
         """(n,) steps for which the actions of a state that ``predict`` returned are to be held on."""
         return np.zeros(0, np.int64) if state is None else _clock_from(state, len(state[0])).left
 
-    def predict_holding(
+    # The parts of ``predict``, of which an agent makes its own, with random options between them.
+
+    def held_options(
         self,
         observation: Any,
         state: tuple[NDArray[Any], ...] | None,
         episode_start: NDArray[np.bool_] | None,
-        deterministic: bool,
-        explore: Explore | None = None,
-    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
-        """``predict``, with random options where ``explore`` wants them."""
-        self.set_training_mode(False)
+    ) -> tuple[OptionClock, Any, bool]:
+        """What is held by a state of ``predict``, the observation as tensors, and whether it is a batch."""
         _refuse_reset_tuple(observation)
         tensor, is_batch = self.obs_to_tensor(observation)
         clock = _clock_from(state, _batch_size(tensor))
@@ -223,62 +247,71 @@ class OptionPolicy(DQNPolicy):
             if starts.shape not in ((), (1,), (clock.n_envs,)):
                 raise InputError(f"episode_start must have shape ({clock.n_envs},), not {starts.shape}")
             clock.cut(np.broadcast_to(starts, (clock.n_envs,)))
-        self.begin_options(clock, tensor, self.decision_tolerance if deterministic else None, explore)
-        clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
-        actions = clock.action + self.action_space.start
-        new_state = tuple(clock.state().values())
-        return (actions if is_batch else np.array(actions[0])), new_state
+        return clock, tensor, is_batch
+
+    def interrupt(self, clock: OptionClock, observation: Any) -> tuple[NDArray[np.bool_], Table | None]:
+        """Drop the greedy options that should not be held on to.
+
+        Args:
+            clock: What is held; changed here.
+            observation: Tensors, one row per environment.
+
+        Returns:
+            (n_envs,) the environments whose option was dropped, and the values if they were asked for.
+        """
+        interrupted = np.zeros(clock.n_envs, dtype=np.bool_)
+        if self.interrupt_margin is None:
+            return interrupted, None
+        watched = ~clock.idle & ~clock.exploratory
+        if not watched.any():
+            return interrupted, None
+        values = self.option_values(observation)
+        held = self.rule.options(values)[np.arange(clock.n_envs), clock.action, persistence_index(clock.left)]
+        interrupted = watched & is_interrupted(self.rule.best(values), held, self.interrupt_margin)
+        clock.cut(interrupted)
+        return interrupted, values
 
     def begin_options(
-        self, clock: OptionClock, observation: Any, tolerance: float | None, explore: Explore | None = None
-    ) -> NDArray[np.bool_]:
-        """Interrupt what should not be held on to, then begin an option wherever none is held.
+        self,
+        clock: OptionClock,
+        observation: Any,
+        tolerance: float | None,
+        values: Table | None = None,
+        draws: ExploratoryDraws | None = None,
+    ) -> None:
+        """Begin an option wherever none is held.
 
         Args:
             clock: What is held; changed here.
             observation: Tensors, one row per environment.
             tolerance: Of the greedy choices; None takes the first maximum.
-            explore: Random options.
-
-        Returns:
-            (n_envs,) the environments whose option was interrupted.
+            values: Of the observation, if they are known.
+            draws: What is random of these options.
         """
-        n_envs = clock.n_envs
-        interrupted = np.zeros(n_envs, dtype=np.bool_)
-        known: NDArray[np.float32] | None = None
-        if self.interrupt_margin is not None:
-            watched = ~clock.idle & ~clock.exploratory
-            if watched.any():
-                known = self.option_values(observation)
-                options = self.rule.options(known)
-                held = options[np.arange(n_envs), clock.action, persistence_index(clock.left)]
-                interrupted = watched & is_interrupted(self.rule.best(known), held, self.interrupt_margin)
-                clock.cut(interrupted)
         idle = clock.idle
-        n_idle = int(idle.sum())
-        if n_idle == 0:
-            return interrupted
-        actions = np.zeros(n_envs, dtype=np.int64)
-        durations = np.ones(n_envs, dtype=np.int64)
-        draws_action, draws_hold = np.zeros((2, n_envs), dtype=np.bool_)
-        if explore is not None:
-            drawn = explore(n_idle)
-            draws_action[idle], draws_hold[idle] = drawn.draws_action, drawn.draws_hold
-            actions[idle], durations[idle] = drawn.actions, drawn.durations
-        asking = idle & ~(draws_action & draws_hold)
+        if not idle.any():
+            return
+        draws = draws or ExploratoryDraws.none(clock.n_envs)
+        actions, durations = draws.actions.copy(), draws.durations.copy()
+        asking = idle & ~(draws.draws_action & draws.draws_hold)
         if asking.any():
-            if known is not None:
-                table = known[asking]
+            if values is not None:
+                table = values[asking]
             else:
                 table = self.option_values(observation if asking.all() else _select(observation, asking))
             chosen, holds = self.rule.choose(table, tolerance)
-            given = draws_action[asking]
+            given = draws.draws_action[asking]
             if given.any():
                 holds = np.where(given, self.rule.hold(table, actions[asking], tolerance), holds)
             actions[asking] = np.where(given, actions[asking], chosen)
-            durations[asking] = np.where(draws_hold[asking], durations[asking], holds)
-        clock.begin(idle, actions, durations, draws_action | draws_hold)
-        return interrupted
+            durations[asking] = np.where(draws.draws_hold[asking], durations[asking], holds)
+        clock.begin(idle, actions, durations, draws.draws_action | draws.draws_hold)
+
+    def hold_on(self, clock: OptionClock, is_batch: bool) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+        """The actions of one step of what is held, and the state behind it."""
+        clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
+        actions = clock.action + self.action_space.start
+        return (actions if is_batch else np.array(actions[0])), tuple(clock.state().values())
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         tolerance = self.decision_tolerance if deterministic else None
