@@ -107,3 +107,13 @@ def test_the_memory_that_is_announced_is_the_memory_that_is_used():
     kept = TargetCache((2, 3))
     kept.need(np.array([1]), np.zeros(40, np.int64), (), lambda rows: np.zeros((len(rows), 2, 3), np.float32))
     assert TargetCache.bytes_needed(40, (2, 3)) == kept.values.nbytes + kept._stamps.nbytes
+
+
+def test_an_agent_whose_cache_does_not_fit_is_refused(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "holdfast.deep.agents.option_dqn.check_fits", lambda what, n_bytes: asked.append((what, n_bytes))
+    )
+    model = PerDQN("MlpPolicy", "CartPole-v1", k_max=3, buffer_size=100)
+    size = model.replay_buffer.nbytes + 101 * (4 * 2 * 3 + 8)
+    assert asked == [("the replay of buffer_size=100", size)]
