@@ -37,7 +37,7 @@ PLACES = {
     "solve zigzag": "holdfast.envs.grids.neighbours",
     "train cliff --algo perq": "holdfast.runs.tabular_training.build_learner",
     "train CartPole-v1 --steps 100": "holdfast.runs.deep_training.network_state",
-    "train CartPole-v1 --steps 90 --set k_max=2": "holdfast.deep.agents.option_dqn.check_choice",
+    "train CartPole-v1 --steps 90 --set k_max=2": "holdfast.deep.arguments.check_choice",
     "evaluate policy": "holdfast.policies.opened.read_policy",
     "explore cliff": "holdfast.advice.exploring.advise_from_chain",
     "export policy x.onnx": "holdfast.policies.export.read_policy",

@@ -11,14 +11,13 @@ from tests.conformance.worlds import Counting, vector
 
 def learned_batches(model, updates=4):
     """The batches of some updates, with their targets."""
-    found, learn_from = [], model._learn_from
+    found, step = [], model._step
 
-    def spy(batch):
-        residuals, targets = learn_from(batch)
+    def spy(batch, targets, residuals):
         found.append((batch, targets))
-        return residuals, targets
+        return step(batch, targets, residuals)
 
-    model._learn_from = spy
+    model._step = spy
     model.train(updates, 16)
     return found
 

@@ -12,7 +12,7 @@ import pytest
 from holdfast.core.checks import check_choice, check_duration, check_integer, check_probability, check_real
 from holdfast.core.errors import InputError, InputTypeError, is_raised_by_holdfast
 from holdfast.core.schedules import Linear
-from holdfast.deep.agents.arguments import UnsupportedActionsError
+from holdfast.deep.argument_checks import UnsupportedActionsError
 from holdfast.files import FolderInUseError
 from holdfast.mdp import NoConvergenceError, TabularMDP
 from holdfast.runs.curves import NothingToShowError

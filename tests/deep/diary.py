@@ -145,14 +145,13 @@ class Learned(NamedTuple):
 def watch_learning(model: PerDQN) -> list[Learned]:
     """A list that grows with every batch the agent learns from."""
     found: list[Learned] = []
-    learn_from = model._learn_from
+    step = model._step
 
-    def spy(batch: OptionBatch) -> tuple[Residuals, np.ndarray]:
-        residuals, targets = learn_from(batch)
+    def spy(batch: OptionBatch, targets: np.ndarray, residuals: Residuals) -> float:
         found.append(Learned(batch, residuals, targets))
-        return residuals, targets
+        return step(batch, targets, residuals)
 
-    model._learn_from = spy  # type: ignore[method-assign]
+    model._step = spy  # type: ignore[method-assign]
     return found
 
 

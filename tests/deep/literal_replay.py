@@ -210,8 +210,6 @@ class Trial:
             steps.append(Step(time, self.states[env], self.actions[env], reward, self._new_state(), terminated))
             self.left[env] = 0 if choice.end != "goes on" or not announced else self.left[env] - 1
             over.append(self.left[env] == 0)
-        if announced:
-            self.buffer.announce(over)
         self.buffer.add(
             encode(self.space, [step.state for step in steps]),
             encode(self.space, [step.next_state for step in steps]),
@@ -219,6 +217,7 @@ class Trial:
             np.array([step.reward for step in steps], dtype=np.float32),
             np.array([choice.end != "goes on" for choice in choices]),
             [{"TimeLimit.truncated": choice.end == "truncated"} for choice in choices],
+            over if announced else None,
         )
         self.literal.time += 1
         for env, choice in enumerate(choices):

@@ -16,14 +16,13 @@ UPDATE = """
 import numpy as np
 from gymnasium import spaces
 from holdfast.deep.replay.ring import OptionReplayBuffer
-from holdfast.deep.agents.targets import kept_targets
+from holdfast.deep.speed.target_cache import kept_targets
 
 space = spaces.Box(-1.0, 1.0, (1,), np.float32)
 buffer = OptionReplayBuffer(4, space, spaces.Discrete(2), k_max=3, gamma=1.0)
 seen = np.zeros((1, 1), np.float32)
 for over in (False, False, True):
-    buffer.announce(np.array([over]))
-    buffer.add(seen, seen, np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.bool_), [{}])
+    buffer.add(seen, seen, np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.bool_), [{}], [over])
 rewards = buffer.sample(64).rewards.max(axis=1)
 row, one = np.zeros((1, 1), np.int64), np.ones((1, 1), np.float32)
 target = kept_targets(np.full((1, 1, 1), 5.0, np.float32), row, row, row, one, one, 0 * one, False)

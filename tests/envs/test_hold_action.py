@@ -390,9 +390,8 @@ def test_a_hold_is_the_window_that_persistent_dqn_draws(
             for i, (observation, reward) in enumerate(zip(hold["observations"], hold["rewards"], strict=True)):
                 last = i + 1 == hold["length"]
                 over = last and (terminated or truncated)
-                buffer.announce([last])
                 step_info = {"TimeLimit.truncated": over and not terminated}
-                buffer.add(before[None], observation[None], np.zeros(1), [reward], [over], [step_info])
+                buffer.add(before[None], observation[None], np.zeros(1), [reward], [over], [step_info], [last])
                 before = observation
 
     assert set(expected) <= set(range(64)), "no row was overwritten, so that rows count the steps"

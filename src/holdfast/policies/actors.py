@@ -111,7 +111,7 @@ class NetworkActor:
         """
         import copy
 
-        from holdfast.deep.agents.arguments import check_acting
+        from holdfast.deep.argument_checks import check_acting
 
         if self.policy.k_max == 1 and (decision_tolerance or interrupt_margin is not None):
             raise InputError(

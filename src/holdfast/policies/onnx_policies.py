@@ -194,7 +194,7 @@ def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
         values = _activated(graph, heads.activation, values)
         values = graph.add("MatMul", values, graph.constant(_array(layer.weight.transpose(1, 2))))
         values = graph.add("Add", values, graph.constant(_array(layer.bias.unsqueeze(1))))
-    if heads.dueling:
+    if heads.has_state_value:
         state_value, advantages = _last_axis(graph, values, 0, 1), _last_axis(graph, values, 1, 2**31)
         mean = graph.add("ReduceMean", advantages, axes=[2], keepdims=1)
         values = graph.add("Sub", graph.add("Add", state_value, advantages), mean)

@@ -39,16 +39,8 @@ _PLACES = {"policy.safetensors": ()}
 _LARGEST = 2**30
 """Bytes that the arrays of a policy may have."""
 
-_NETWORK_ARGUMENTS = (
-    "valued",
-    "k_max",
-    "head_arch",
-    "dueling",
-    "normalize_observations",
-    "normalize_images",
-    "net_arch",
-)
-_ACTING = ("decision_tolerance", "interrupt_margin")
+_NETWORK_ARGUMENTS = ("valued", "normalize_images", "net_arch")
+"""What a policy's file holds beside the arguments of an agent that are its policy's."""
 
 
 def write_policy(run: Path | Entry, state: Mapping[str, Any]) -> None:
@@ -179,7 +171,7 @@ def network_state(algorithm: str, policy: OptionPolicy) -> dict[str, Any]:
         "algorithm": algorithm,
         "policy": type(policy).__name__,
         "arguments": {
-            **{name: getattr(policy, name) for name in (*_NETWORK_ARGUMENTS, *_ACTING)},
+            **{name: getattr(policy, name) for name in _argument_names()},
             "activation_fn": policy.activation_fn.__name__,
             "features_extractor_class": policy.features_extractor_class.__name__,
             "features_extractor_kwargs": dict(policy.features_extractor_kwargs),
@@ -190,11 +182,17 @@ def network_state(algorithm: str, policy: OptionPolicy) -> dict[str, Any]:
     }
 
 
+def _argument_names() -> tuple[str, ...]:
+    from holdfast.deep.arguments import POLICY_ARGUMENTS
+
+    return (*_NETWORK_ARGUMENTS, *(argument.name for argument in POLICY_ARGUMENTS))
+
+
 def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     import torch
     from gymnasium.spaces import Discrete
 
-    from holdfast.deep.agents.arguments import check_acting, check_scaling
+    from holdfast.deep.argument_checks import check_acting
     from holdfast.deep.exact.agent_state import as_array
     from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 
@@ -205,8 +203,7 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     # Before there were skips, policies did not say that they value options.
     saved = {"valued": "options", **take_mapping(state, "arguments")}
     known = {
-        *_NETWORK_ARGUMENTS,
-        *_ACTING,
+        *_argument_names(),
         "activation_fn",
         "features_extractor_class",
         "features_extractor_kwargs",
@@ -225,7 +222,6 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     _refuse_more_than_there_is(saved, weights, seen(observations) if seen else 0, int(actions.n))
     try:
         check_acting(saved["decision_tolerance"], saved["interrupt_margin"])
-        check_scaling(saved["normalize_observations"])
         policy = kind(observations, actions, lambda _: 0.0, features_extractor_class=extractor, **saved)
     except Exception as error:
         if not isinstance(error, InputError) and is_raised_by_holdfast(error):
@@ -256,12 +252,15 @@ def _refuse_more_than_there_is(
         n_features: Numbers that the first layer sees at least; 0 behind a convolution alone.
         n_actions: Actions.
     """
+    from holdfast.deep.arguments import POLICY_ARGUMENTS
+
     largest = sum(getattr(array, "size", 0) for array in weights.values())
     trunk, head, k_max = arguments["net_arch"], arguments["head_arch"], arguments["k_max"]
     if not all(isinstance(part, list) and all(type(units) is int for units in part) for part in (trunk, head)):
         raise InputError("the saved policy must have lists of whole numbers as 'net_arch' and 'head_arch'")
-    if not all(type(arguments[name]) is bool for name in ("dueling", "normalize_images")):
-        raise InputError("the saved policy must have true or false as 'dueling' and 'normalize_images'")
+    truths = (*(found.name for found in POLICY_ARGUMENTS if found.annotation == "bool"), "normalize_images")
+    if not all(type(arguments[name]) is bool for name in truths):
+        raise InputError(f"the saved policy must have true or false as {' and '.join(map(repr, truths))}")
     kwargs = arguments["features_extractor_kwargs"]
     if not isinstance(kwargs, dict) or not all(type(value) in (int, float, bool) for value in kwargs.values()):
         raise InputError("the saved policy must have numbers as 'features_extractor_kwargs'")

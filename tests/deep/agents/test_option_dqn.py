@@ -288,8 +288,7 @@ def test_observations_of_another_precision_do_not_break_options():
     observation = np.full((1, 2), 0.1)
     for step in range(4):
         following = observation + 0.1
-        buffer.announce([step == 3])
-        buffer.add(observation, following, np.array([1]), np.ones(1), np.zeros(1), [{}])
+        buffer.add(observation, following, np.array([1]), np.ones(1), np.zeros(1), [{}], [step == 3])
         observation = following
     assert buffer.left[:4, 0].tolist() == [4, 3, 2, 1]
     assert len(buffer.store.lent) == 0
@@ -346,11 +345,11 @@ def test_kept_values_follow_the_network_and_the_replay():
     with th.enable_grad():
         model = agent(Pier(), **LEARNING).learn(60)
     rows = np.arange(3)
-    before = model._kept_target_values(rows)[rows]
+    before = model.target_cache.of_agent(model, rows)[rows]
     for parameter in model.q_net_target.parameters():
         parameter.mul_(2.0)
     fresh = model.q_net_target(model.replay_buffer.observations_at(rows)).numpy()
-    np.testing.assert_allclose(model._kept_target_values(rows)[rows], fresh, rtol=1e-6)
+    np.testing.assert_allclose(model.target_cache.of_agent(model, rows)[rows], fresh, rtol=1e-6)
     assert not np.allclose(before, fresh)
 
 
@@ -359,14 +358,14 @@ def test_kept_values_follow_a_replaced_policy():
     with th.enable_grad():
         model = agent(Pier(), **LEARNING).learn(60)
     rows = np.arange(3)
-    model._kept_target_values(rows)
+    model.target_cache.of_agent(model, rows)
     model.policy = copy.deepcopy(model.policy)
     model._create_aliases()
     for factor in (2.0, 3.0):
         for parameter in model.q_net_target.parameters():
             parameter.mul_(factor)
         fresh = model.q_net_target(model.replay_buffer.observations_at(rows)).numpy()
-        np.testing.assert_allclose(model._kept_target_values(rows)[rows], fresh, rtol=1e-6)
+        np.testing.assert_allclose(model.target_cache.of_agent(model, rows)[rows], fresh, rtol=1e-6)
 
 
 def test_the_first_updates_need_not_wait_for_the_first_option():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
 from holdfast.deep.agents import regression
-from holdfast.deep.agents.regression import huber_gradient, huber_loss
+from holdfast.deep.speed.hand_pass import huber_gradient, huber_loss
 from tests.deep.small_networks import network
 
 # Huber's loss ----------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def test_huber_is_torchs_smooth_l1_loss(error):
 
 # A regression ----------------------------------------------------------------------------------------------
 
-WAYS = {"hand": regression._by_hand, "autograd": regression._by_autograd}
+WAYS = {"hand": regression.regress_by_hand, "autograd": regression.regress_by_autograd}
 
 
 @pytest.fixture(params=sorted(WAYS))

@@ -12,13 +12,13 @@ from holdfast.core import targets as core
 from holdfast.core.history import PartialHistory
 from holdfast.core.targets import empirical_all_persistence
 from holdfast.deep.agents.targets import (
-    TARGET_VALUES,
     all_persistence_targets,
     held_values,
-    kept_targets,
     skip_targets,
     state_values,
 )
+from holdfast.deep.arguments import TARGET_VALUES
+from holdfast.deep.speed.target_cache import kept_targets
 
 # Two next states, two actions, three persistences.
 TARGET_Q = th.tensor(

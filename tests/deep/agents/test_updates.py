@@ -9,7 +9,8 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from holdfast.core.targets import all_persistence_target, double_state_value, state_value
 from holdfast.deep import OptionReplayBuffer
-from holdfast.deep.agents.targets import TARGET_VALUES
+from holdfast.deep.arguments import TARGET_VALUES
+from holdfast.deep.speed.shortcuts import can_keep_targets
 from tests.deep.diary import LEARNING, agent, capture_log, diaries, watch_learning
 from tests.deep.probes import Pier
 
@@ -91,7 +92,8 @@ def test_the_loss_is_the_mean_of_all_weighted_rows(weighted):
     if weighted:
         model.train(2, 8)
     batch = model.replay_buffer.sample(6, beta=0.7)
-    result, targets = model._learn_from(batch)
+    targets = model._targets(batch)
+    result = model._regress(batch, targets)
     values = model.q_net(batch.observations).detach().numpy().reshape(3, 6, 3, 3)
     for index in range(3):
         chosen = values[index, np.arange(6), batch.actions[index], index]
@@ -133,9 +135,8 @@ def check_targets(model):
     def checked(batch):
         found = targets_of(batch)
         np.testing.assert_allclose(found, fresh_targets(model, batch), rtol=1e-5, atol=2e-5)
-        kept = model.replay_buffer.kept
-        known = np.flatnonzero(kept.known)
-        if model._keeps_target_values and model.target_value != "double":
+        kept, known = model.target_cache, model.target_cache.known(model)
+        if can_keep_targets(model.views.k_max, model.get_vec_normalize_env(), model.target_value):
             assert set(batch.next_rows.ravel()) <= set(known)
             now = model.q_net_target(model.replay_buffer.observations_at(known)).detach().numpy()
             np.testing.assert_allclose(kept.values[known], now, rtol=1e-5, atol=2e-5)

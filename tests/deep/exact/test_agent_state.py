@@ -32,7 +32,6 @@ from holdfast.deep import EZGreedyDQN, OptionDQN, PerDQN, TempoRLDQN, make_vec_e
 from holdfast.deep.exact.agent_state import FORMAT
 from holdfast.deep.replay.priorities import PriorityTrees
 from holdfast.deep.replay.ring import Views
-from holdfast.deep.speed.target_cache import TargetCache
 from tests.deep.diary import Captured
 
 # Forking is quick, and what is forked here calls nothing that has threads.
@@ -195,7 +194,7 @@ LATER = {"fresh": STEPS, **dict.fromkeys(("after", "again", "ended", "changed"),
 
 
 MEANT: dict[str, Callable[[Any], bool]] = {
-    "two": lambda state: len(state["replay"]["kept"]["rows"]) > 0,
+    "two": lambda state: len(state["target_cache"]["rows"]) > 0,
     "interrupted": lambda state: state["hold_statistics"]["cuts"].any(),
     "one step": lambda state: state["replay"]["trees"] is None,
     "dictionaries": lambda state: set(state["replay"]["store"]) == {"where", "late"},
@@ -290,7 +289,7 @@ def train(name: str, folder: Path) -> dict[str, Any]:
             ending = Ending() if case.stop == "ended" else None
             model.learn(STOPPED if ending is None else STEPS, callback=ending, log_interval=1)
         if case.stop == "changed":
-            assert model.replay_buffer.kept.known.any()
+            assert len(model.target_cache.known(model)) > 0
             model.q_net_target.load_state_dict(model.q_net.state_dict())
         state, n_rows = model.state(), len(rows)
         save(folder, {"state": state, "rest": LATER[case.stop]})
@@ -335,7 +334,6 @@ def inside(model: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything a training is made of, read from the parts themselves; the environment goes on a little."""
     buffer, optimizer = model.replay_buffer, model.policy.optimizer
     stores = getattr(buffer.store, "parts", {"all": buffer.store})
-    kept = buffer.kept
     found = {
         "weights": {name: value.numpy().copy() for name, value in model.policy.state_dict().items()},
         "optimizer": [
@@ -348,7 +346,7 @@ def inside(model: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "store": {key: [part.own, part.lent, list(part.free)] for key, part in stores.items()},
         "ring position": [buffer.n_added, buffer.pos, buffer.full, buffer.pending],
         "trees": None if buffer.trees is None else [buffer.trees.sums, buffer.trees.least, buffer.trees.largest],
-        "kept": [np.flatnonzero(kept.known), kept.values[kept.known]],
+        "kept": [*model.target_cache.state(model).values()],
         "clock": [getattr(model.clock, name) for name in ("action", "planned", "elapsed", "left", "exploratory")],
         "holds": [model.hold_statistics.decisions, model.hold_statistics._open],
         "windows": [list(map(int, getattr(model.hold_statistics, name))) for name in WINDOWS],
@@ -556,14 +554,13 @@ def test_trees_grow_again_from_their_leaves(data, n_trees, capacity, alpha):
 
 
 def test_kept_values_are_those_of_the_state_alone():
-    kept, other = TargetCache(4, (2,)), TargetCache(3, (2,))
-    kept.need(np.array([1, 9]), lambda rows: np.stack([rows, -rows], axis=1).astype(np.float32))
-    other.need(np.array([0, 1]), lambda rows: np.ones((len(rows), 2), np.float32))
-    other.restore(kept.state(), most_rows=10)
-    np.testing.assert_array_equal(np.flatnonzero(other.known), [1, 9])
-    np.testing.assert_array_equal(other.values[[1, 9]], [[1, -1], [9, -9]])
-    with pytest.raises(ValueError, match=r"^the saved state must keep values of rows that its replay has$"):
-        other.restore(kept.state(), most_rows=9)
+    model, other = small().learn(40), small().learn(40)
+    expected = model.target_cache.state(model)
+    assert len(expected["rows"]) > 0
+    other.target_cache.of_agent(other, np.arange(10))
+    other.restore(model.state())
+    found = other.target_cache.state(other)
+    assert [same(found[name], expected[name]) for name in ("rows", "values")] == [True, True]
 
 
 # Other agents ---------------------------------------------------------------------------------------------------
@@ -579,7 +576,7 @@ class Another(OptionDQN):
     def _random_durations(self, n):
         return np.ones(n, dtype=np.int64)
 
-    def _learn_from(self, batch):
+    def _update(self, batch_size, beta):
         raise NotImplementedError
 
 
@@ -912,8 +909,8 @@ def test_numbers_that_cannot_be_are_refused(saved, place, change):
 
 @pytest.mark.parametrize("by", [10**9, -(10**9)])
 def test_kept_values_of_rows_that_the_replay_does_not_have_are_refused(small_state, by):
-    assert len(small_state["replay"]["kept"]["rows"]) > 0
-    damaged = replaced(small_state, ("replay", "kept", "rows"), lambda rows: rows + by)
+    assert len(small_state["target_cache"]["rows"]) > 0
+    damaged = replaced(small_state, ("target_cache", "rows"), lambda rows: rows + by)
     assert verdict(small(), damaged) == "refused"
 
 

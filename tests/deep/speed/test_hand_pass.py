@@ -16,7 +16,7 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 from torch import nn
 
 from holdfast.deep.agents import regression
-from holdfast.deep.agents.regression import _by_autograd, _by_hand, regress
+from holdfast.deep.agents.regression import regress, regress_by_autograd, regress_by_hand
 from holdfast.deep.networks.option_network import ConvFeatures, OptionQNetwork
 from holdfast.deep.speed.optimizer_step import optimizer_step
 from tests.deep.diary import LEARNING, agent
@@ -87,9 +87,9 @@ def test_the_passes_are_those_of_autograd(k_max, head_arch, net_arch, dueling, s
 def test_a_regression_by_hand_is_one_by_autograd(k_max, head_arch, net_arch, dueling, weighted):
     net = made(k_max=k_max, head_arch=head_arch, net_arch=net_arch, dueling=dueling)
     rows = lesson(net, weighted=weighted)
-    expected = _by_autograd(net, *rows)
+    expected = regress_by_autograd(net, *rows)
     by_autograd = gradients(net)
-    found = _by_hand(net, *rows)
+    found = regress_by_hand(net, *rows)
     by_hand = gradients(net)
 
     assert_same_gradients(by_hand, by_autograd, exactly=k_max == 1 and not dueling)
@@ -121,9 +121,9 @@ def test_a_regression_by_hand_is_one_by_autograd_whatever_its_shape(
     arguments = {"k_max": k_max, "n_actions": n_actions, "dueling": dueling}
     net = made(seed, head_arch=head_arch, net_arch=net_arch, **arguments)
     rows = lesson(net, batch, seed=seed)
-    expected = _by_autograd(net, *rows)
+    expected = regress_by_autograd(net, *rows)
     by_autograd = gradients(net)
-    found = _by_hand(net, *rows)
+    found = regress_by_hand(net, *rows)
     assert_same_gradients(gradients(net), by_autograd)
     np.testing.assert_allclose(found.td_errors, expected.td_errors, rtol=1e-5, atol=1e-6)
 
@@ -134,9 +134,9 @@ def test_one_persistence_is_rounded_as_autograd_rounds(batch):
     net = made(k_max=1, net_arch=[64, 64], head_arch=[64])
     for seed in range(5):
         rows = lesson(net, batch, weighted=seed % 2 == 0, seed=seed)
-        expected = _by_autograd(net, *rows)
+        expected = regress_by_autograd(net, *rows)
         by_autograd = gradients(net)
-        found = _by_hand(net, *rows)
+        found = regress_by_hand(net, *rows)
         assert_same_gradients(gradients(net), by_autograd, exactly=True)
         np.testing.assert_array_equal(found.td_errors, expected.td_errors)
         np.testing.assert_array_equal(found.row_losses, expected.row_losses)
@@ -157,9 +157,9 @@ def test_other_vectors(space, scaled):
     assert net.is_plain
     rows = lesson(net)
     before = rows.observations.clone()
-    _by_autograd(net, *rows)
+    regress_by_autograd(net, *rows)
     by_autograd = gradients(net)
-    _by_hand(net, *rows)
+    regress_by_hand(net, *rows)
     assert_same_gradients(gradients(net), by_autograd)
     assert th.equal(rows.observations, before)
 
@@ -167,7 +167,7 @@ def test_other_vectors(space, scaled):
 # Gradients from before -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", [_by_hand, _by_autograd])
+@pytest.mark.parametrize("way", [regress_by_hand, regress_by_autograd])
 @pytest.mark.parametrize("k_max", [1, 3])
 def test_gradients_from_before_are_overwritten(way, k_max):
     net = made(k_max=k_max, head_arch=[5])
@@ -187,11 +187,11 @@ def test_gradients_from_before_are_overwritten(way, k_max):
 def test_some_gradients_from_before_and_some_not():
     net = made(k_max=2, head_arch=[5])
     rows = lesson(net)
-    _by_hand(net, *rows)
+    regress_by_hand(net, *rows)
     expected = gradients(net)
     for parameter in list(net.parameters())[::2]:
         parameter.grad = None
-    _by_hand(net, *rows)
+    regress_by_hand(net, *rows)
     assert_same_gradients(gradients(net), expected, exactly=True)
 
 
@@ -202,16 +202,16 @@ def test_some_gradients_from_before_and_some_not():
 def test_a_copy_makes_its_own_passes(make_copy):
     net = made(k_max=2, head_arch=[5])
     rows = lesson(net)
-    _by_hand(net, *rows)
+    regress_by_hand(net, *rows)
     before = gradients(net)
     twin = make_copy(net)
     with th.no_grad():
         for parameter in twin.parameters():
             parameter.mul_(0.5)
-    _by_hand(twin, *rows)
+    regress_by_hand(twin, *rows)
     assert_same_gradients(gradients(net), before, exactly=True)
     by_hand = gradients(twin)
-    _by_autograd(twin, *rows)
+    regress_by_autograd(twin, *rows)
     assert_same_gradients(by_hand, gradients(twin))
     assert not th.allclose(by_hand["trunk.0.weight"], before["trunk.0.weight"])
 
@@ -264,7 +264,7 @@ def teach(net, steps=150):
 
 @pytest.mark.parametrize("kind", sorted(NOT_PLAIN))
 def test_networks_that_are_not_plain_learn_by_autograd(kind, monkeypatch):
-    monkeypatch.setattr(regression, "_by_hand", refuse)
+    monkeypatch.setattr(regression, "regress_by_hand", refuse)
     th.manual_seed(0)
     net = NOT_PLAIN[kind]()
     assert not net.is_plain
@@ -277,7 +277,7 @@ def test_networks_that_are_not_plain_learn_by_autograd(kind, monkeypatch):
 @pytest.mark.parametrize("dueling", [False, True])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_plain_networks_learn_by_hand(dueling, scaled, monkeypatch):
-    monkeypatch.setattr(regression, "_by_autograd", refuse)
+    monkeypatch.setattr(regression, "regress_by_autograd", refuse)
     net = made(k_max=2, head_arch=[5], dueling=dueling, scale_to_space=scaled)
     losses = teach(net)
     assert losses[-1] < 0.1 * losses[0]
@@ -302,7 +302,7 @@ def agent_weights(**arguments):
 @pytest.mark.parametrize("dueling", [False, True])
 def test_an_agent_that_learns_by_autograd_ends_up_the_same(dueling, monkeypatch):
     by_hand = agent_weights(dueling=dueling, normalize_observations="space")
-    monkeypatch.setattr(regression, "_by_hand", _by_autograd)
+    monkeypatch.setattr(regression, "regress_by_hand", regress_by_autograd)
     by_autograd = agent_weights(dueling=dueling, normalize_observations="space")
     th.testing.assert_close(by_hand, by_autograd, rtol=1e-4, atol=1e-5)
     monkeypatch.undo()
@@ -320,7 +320,7 @@ def test_an_agent_that_learns_by_autograd_ends_up_the_same(dueling, monkeypatch)
     ids=["another activation", "another extractor", "images", "discrete"],
 )
 def test_agents_whose_networks_are_not_plain_learn_by_autograd(make_env, arguments, monkeypatch):
-    monkeypatch.setattr(regression, "_by_hand", refuse)
+    monkeypatch.setattr(regression, "regress_by_hand", refuse)
     model = agent(make_env(), **{**LEARNING, **arguments})
     before = [parameter.detach().clone() for parameter in model.q_net.parameters()]
     model.learn(25)

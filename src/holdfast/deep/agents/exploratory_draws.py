@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ExploratoryDraws", "Explore", "toss_coins", "uniform_durations"]
-
-
-class ExploratoryDraws(NamedTuple):
-    """Draws for n environments that need an option, each (n,).
-
-    Attributes:
-        draws_action: Where the action is a random one.
-        draws_hold: Where the time for which it is held is.
-        actions: Read where ``draws_action`` holds.
-        durations: Read where ``draws_hold`` holds.
-    """
-
-    draws_action: NDArray[np.bool_]
-    draws_hold: NDArray[np.bool_]
-    actions: NDArray[np.int64]
-    durations: NDArray[np.int64]
-
-
-Explore = Callable[[int], ExploratoryDraws]
-"""Given how many environments need an option, which of them explore, and how."""
+__all__ = ["toss_coins", "uniform_durations"]
 
 
 def toss_coins(n: int, epsilon: float, n_coins: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

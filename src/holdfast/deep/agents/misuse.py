@@ -1,11 +1,8 @@
-"""What is easily mistaken about agents, said in a sentence: misspelt arguments, vector environments, states."""
+"""What is easily mistaken about agents, said in a sentence: vector environments, states."""
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -15,25 +12,10 @@ from stable_baselines3.dqn.policies import DQNPolicy
 
 from holdfast.core.errors import InputError, InputTypeError
 
-__all__ = ["LostStates", "check_not_of_sb3", "check_not_vector", "check_spelling"]
+__all__ = ["LostStates", "check_not_of_sb3", "check_not_vector"]
 
 _FORGIVEN = 10
 """Calls in a row that may begin anew while an action was to be held: who looks at some observations makes such."""
-
-
-def check_spelling(agent: type, keywords: Mapping[str, Any]) -> None:
-    """TypeError for a keyword that an agent does not take, with the nearest ones."""
-    parameters = inspect.signature(agent.__init__).parameters  # type: ignore[misc]
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return
-    known = [name for name in parameters if name != "self" and not name.startswith("_")]
-    # What an agent stands for, and so does not take, is its constructor's to refuse.
-    inherited = {name for base in agent.__mro__[1:-1] for name in inspect.signature(base.__init__).parameters}  # type: ignore[misc]
-    for name in keywords:
-        if name not in known and name not in inherited and not name.startswith("_"):
-            nearest = difflib.get_close_matches(name, known, n=2)
-            hint = f"; did you mean {' or '.join(nearest)}?" if nearest else f"; it takes {', '.join(known)}"
-            raise InputTypeError(f"{agent.__name__} has no argument {name!r}{hint}", name)
 
 
 def check_not_vector(env: Any) -> None:

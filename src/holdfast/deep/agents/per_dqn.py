@@ -2,17 +2,64 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, final
 
 import numpy as np
+import torch as th
 from numpy.typing import NDArray
 
 from holdfast.deep.agents.exploratory_draws import uniform_durations
-from holdfast.deep.agents.option_value_dqn import OptionValueDQN
-from holdfast.deep.networks.option_network import ConvFeatures
-from holdfast.deep.replay.ring import Views
+from holdfast.deep.agents.option_dqn import OptionDQN
+from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR
+from holdfast.deep.agents.regression import Residuals, regress
+from holdfast.deep.agents.targets import all_persistence_targets, held_values, state_values
+from holdfast.deep.networks.option_network import OptionQNetwork
+from holdfast.deep.replay.ring import OptionBatch, Views
+from holdfast.deep.speed.shortcuts import can_keep_targets
 
-__all__ = ["PerDQN"]
+__all__ = ["OptionValueDQN", "PerDQN"]
+
+
+class OptionValueDQN(OptionDQN):
+    """Values of options Q(s,a,k), learned by the all-persistence operator; with one view it is DQN's update.
+
+    Abstract: an agent supplies its views and how random durations are drawn.
+    """
+
+    q_net: OptionQNetwork
+    q_net_target: OptionQNetwork
+
+    def _update(self, batch_size: int, beta: float) -> float:
+        batch = self._sample(batch_size, beta)
+        targets = self._targets(batch)
+        residuals = self._regress(batch, targets)
+        return self._step(batch, targets, residuals)
+
+    def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
+        """r^ℓ + γ^ℓ (1−done) · (V(s') where ℓ = k, else Q⁻(s',a,k−ℓ)): the TD target of each tuple, (K, B)."""
+        if can_keep_targets(self.views.k_max, self._vec_normalize_env, self.target_value):
+            return self.target_cache.targets(self, batch, primitive=self.target_value == "primitive")
+        rows, index = self._distinct(batch.next_rows)
+        target_q = self._target_values(rows)
+        online_q = self._online_values(rows) if self.target_value == "double" else None
+        on_device = {name: th.as_tensor(part, device=target_q.device) for name, part in batch.numbers().items()}
+        next_index = th.as_tensor(index, device=target_q.device)
+        targets = all_persistence_targets(
+            on_device["rewards"],
+            on_device["discounts"],
+            on_device["dones"],
+            on_device["rest"] == 0,
+            state_values(self.target_value, target_q, online_q)[next_index],
+            held_values(target_q, next_index, on_device["actions"], on_device["rest"]),
+        )
+        return targets.cpu().numpy()
+
+    def _regress(self, batch: OptionBatch, targets: NDArray[np.float32]) -> Residuals:
+        """The gradient of the mean over all K·B tuples of weight · Huber(Q(s,a,k) − target)."""
+        return regress(
+            self.q_net, batch.observations, batch.actions, targets, batch.weights, self.policy.optimizer
+        )
 
 
 @final
@@ -23,8 +70,6 @@ class PerDQN(OptionValueDQN):
     values of all of them. With ``k_max=1`` it is DQN.
 
     Paper: Algorithm per-dqn
-
-    Its arguments are those of ``OptionDQN``; ``bootstrap=False`` makes it MSA-DQN.
     """
 
     @property
@@ -38,46 +83,9 @@ class PerDQN(OptionValueDQN):
     @staticmethod
     def paper_mountain_car() -> dict[str, Any]:
         """The paper's MountainCar settings as keyword arguments, with schedules over its 600 000 steps."""
-        return {
-            "policy": "MlpPolicy",
-            "gamma": 1.0,
-            "learning_rate": 1e-4,
-            "batch_size": 32,
-            "buffer_size": 50_000,
-            "learning_starts": 1000,
-            "train_freq": 1,
-            "target_update_interval": 1000,
-            "exploration_fraction": 0.15,
-            "exploration_initial_eps": 1.0,
-            "exploration_final_eps": 0.01,
-            "max_grad_norm": 10,
-            "head_arch": [64],
-            "prioritized": True,
-            "priority_alpha": 0.6,
-            "priority_beta0": 0.4,
-            "policy_kwargs": {"net_arch": [128, 128]},
-        }
+        return copy.deepcopy(MOUNTAIN_CAR)
 
     @staticmethod
     def paper_atari() -> dict[str, Any]:
         """The paper's Atari settings as keyword arguments, with schedules over its 2.5 million steps."""
-        return {
-            "policy": "CnnPolicy",
-            "gamma": 0.99,
-            "learning_rate": 5e-4,
-            "batch_size": 32,
-            "buffer_size": 50_000,
-            "learning_starts": 1000,
-            "train_freq": 1,
-            "target_update_interval": 500,
-            "exploration_fraction": 0.17,
-            "exploration_initial_eps": 1.0,
-            "exploration_final_eps": 0.01,
-            "max_grad_norm": 10,
-            "k_max": 4,
-            "head_arch": [128],
-            "prioritized": True,
-            "priority_alpha": 0.6,
-            "priority_beta0": 0.4,
-            "policy_kwargs": {"net_arch": [], "features_extractor_class": ConvFeatures},
-        }
+        return copy.deepcopy(ATARI)

@@ -1,31 +1,22 @@
 """The TD targets of a batch, with option values laid out (U, A, K).
 
-On tensors they are twins of ``holdfast.core.targets``; ``kept_targets`` is the compiled form for values that are
-kept by row.
+They are the twins on tensors of ``holdfast.core.targets``, which ``holdfast.deep.speed.target_cache`` compiles.
 """
 
 from __future__ import annotations
 
-import numpy as np
 import torch as th
-from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice
-from holdfast.core.compiling import compiled
 from holdfast.core.options import persistence_index
-from holdfast.core.targets import bootstrapped_return
+from holdfast.deep.arguments import TARGET_VALUES
 
 __all__ = [
-    "TARGET_VALUES",
     "all_persistence_targets",
     "held_values",
-    "kept_targets",
     "skip_targets",
     "state_values",
 ]
-
-TARGET_VALUES = ("options", "primitive", "double")
-"""How V(s') is read off the networks."""
 
 
 def state_values(kind: str, target_q: th.Tensor, online_q: th.Tensor | None = None) -> th.Tensor:
@@ -86,44 +77,3 @@ def skip_targets(
     """
     next_values = state_values("double", target_q, online_q)[next_index]
     return rewards + (1 - dones) * discounts * next_values
-
-
-_bootstrapped_return = compiled(bootstrapped_return)
-
-
-@compiled
-def kept_targets(
-    values: NDArray[np.float32],
-    next_rows: NDArray[np.int64],
-    actions: NDArray[np.int64],
-    rest: NDArray[np.int64],
-    rewards: NDArray[np.float32],
-    discounts: NDArray[np.float32],
-    dones: NDArray[np.float32],
-    primitive: bool,
-) -> NDArray[np.float32]:
-    """The targets of tuples (K, B) whose last states' values (rows, A, K) are at hand.
-
-    Args:
-        values: Q⁻(s',·,·) by row.
-        next_rows: (K, B) the row of each tuple's s'.
-        actions: (K, B).
-        rest: (K, B) k − ℓ.
-        rewards: (K, B) r^ℓ.
-        discounts: (K, B) γ^ℓ.
-        dones: (K, B).
-        primitive: Whether V(s') is the maximum over actions held once, rather than over all options.
-    """
-    targets = np.empty_like(rewards)
-    considered = 1 if primitive else values.shape[2]
-    for index in range(targets.shape[0]):
-        for b in range(targets.shape[1]):
-            at_end = values[next_rows[index, b]]
-            if rest[index, b] > 0:
-                next_value = at_end[actions[index, b], rest[index, b] - 1]
-            else:
-                next_value = at_end[:, :considered].max()
-            targets[index, b] = _bootstrapped_return(
-                rewards[index, b], discounts[index, b], next_value, dones[index, b]
-            )
-    return targets

@@ -7,22 +7,16 @@ from typing import Any, ClassVar, final
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
-from stable_baselines3.common.type_aliases import GymEnv
 
-from holdfast.deep.agents.arguments import completed_by, with_fixed
 from holdfast.deep.agents.exploratory_draws import uniform_durations
 from holdfast.deep.agents.option_dqn import OptionDQN
-from holdfast.deep.agents.regression import Residuals
 from holdfast.deep.agents.skip_regression import regress_skips
 from holdfast.deep.agents.targets import skip_targets
-from holdfast.deep.networks.policies import OptionPolicy
+from holdfast.deep.arguments import Argument, truth
 from holdfast.deep.networks.skip_network import SkipQNetwork
 from holdfast.deep.replay.ring import OptionBatch, Views
 
 __all__ = ["TempoRLDQN"]
-
-_FIXED = {"bootstrap": False, "dueling": False, "target_value": "double"}
-"""Skips are valued through Q alone, by double DQN."""
 
 
 @final
@@ -42,36 +36,27 @@ class TempoRLDQN(OptionDQN):
     and J(·,1|·), those of any other D_j teach J(·,j|·). The loss is the mean of Q's weighted Huber losses over the
     tuples of D_1 plus the mean of J's over all tuples. A tuple has one importance weight, that of its draw from
     D_j, and it counts in either loss. Its priority is its |error|; in D_1, where it has two, the larger one.
-
-    Args:
-        policy: As in ``OptionDQN``, like all other arguments but those named here.
-        env: Environment, VecEnv or registered id.
-        k_max: Longest skip.
-        pad_terminal: Whether a sub-transition that ends the episode also teaches all longer skips, which would
-            have ended it alike.
-        decision_tolerance: Deterministic acting takes the longest skip of the best action whose value is within
-            this of the best.
-        interrupt_margin: Drop a greedy skip with m steps left where max Q(s,·) − J(s,m|a) is more than this.
     """
 
     valued: ClassVar[str] = "skips"
     n_coins: ClassVar[int] = 2
-    own_arguments: ClassVar[tuple[str, ...]] = ("pad_terminal",)
+    # Skips are valued through Q alone, by double DQN.
+    stands_for: ClassVar[dict[str, Any]] = {"bootstrap": False, "dueling": False, "target_value": "double"}
+    added_arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument(
+            "pad_terminal",
+            True,
+            "bool",
+            "Whether a sub-transition that ends the episode also teaches all longer skips, which would have ended "
+            "it alike.",
+            truth,
+            in_replay="pad_terminal",
+        ),
+    )
+    pad_terminal: bool
 
     q_net: SkipQNetwork
     q_net_target: SkipQNetwork
-
-    @completed_by(OptionDQN, _FIXED)
-    def __init__(
-        self,
-        policy: str | type[OptionPolicy],
-        env: GymEnv | str,
-        *arguments: Any,
-        pad_terminal: bool = True,
-        **keywords: Any,
-    ) -> None:
-        self.pad_terminal = bool(pad_terminal)
-        super().__init__(policy, env, *arguments, **with_fixed("TempoRLDQN", keywords, _FIXED))
 
     @property
     def views(self) -> Views:
@@ -81,15 +66,16 @@ class TempoRLDQN(OptionDQN):
     def _random_durations(self, n: int) -> NDArray[np.int64]:
         return uniform_durations(n, self.k_max)
 
-    def _learn_from(self, batch: OptionBatch) -> tuple[Residuals, NDArray[np.float32]]:
+    def _update(self, batch_size: int, beta: float) -> float:
+        batch = self._sample(batch_size, beta)
         targets = self._targets(batch)
         residuals = regress_skips(
             self.q_net, batch.observations, batch.actions, targets, batch.weights, self.policy.optimizer
         )
-        return residuals, targets
+        return self._step(batch, targets, residuals)
 
     def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
-        """The TD targets of a batch, (K, B)."""
+        """r^j + γ^j (1−done) · Q⁻(s', argmax_a Q(s',a)): the TD target of each tuple, (K, B)."""
         rows, index = np.unique(batch.next_rows, return_inverse=True)
         target_q, online_q = self._target_values(rows), self._online_values(rows)
         device = target_q.device

@@ -28,6 +28,7 @@ from holdfast.core.saved import (
     take_mapping,
     take_number,
 )
+from holdfast.deep.arguments import OWN_ARGUMENTS, SB3_ARGUMENTS
 from holdfast.deep.exact.vec_envs import copied_observations, restore_vec_env, take_observations, vec_env_state
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "LogEntry", "agent_state", "as_array", "restore_agent", "resume_log"]
 
-FORMAT = 1
+FORMAT = 2
 """Number of the layout of a state."""
 
 _COUNTERS = (
@@ -62,7 +63,8 @@ def agent_state(agent: OptionDQN) -> dict[str, Any]:
         "environment": vec_env_state(agent.env),
         "networks": {name: as_array(value) for name, value in agent.policy.state_dict().items()},
         "optimizer": _optimizer_state(agent.policy.optimizer),
-        "replay": _replay_state(agent),
+        "replay": agent.replay_buffer.state(),
+        "target_cache": agent.target_cache.state(agent),
         "counters": {name: int(getattr(agent, name)) for name in _COUNTERS},
         "numbers": {name: float(getattr(agent, name)) for name in _NUMBERS},
         "clock": agent.clock.state(),
@@ -131,45 +133,16 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     agent._last_episode_starts = (
         None if starts is None else take_array(state, "episode_starts", np.bool_, (agent.n_envs,)).copy()
     )
-    agent.replay_buffer.kept.source = agent.q_net_target.version()
+    agent.target_cache.restore(agent, take_mapping(state, "target_cache"))
     # The last one: whatever was done until here may have drawn from them.
     _restore_generators(agent, take_mapping(state, "generators"))
-
-
-_ARGUMENTS = (
-    "buffer_size",
-    "learning_starts",
-    "batch_size",
-    "tau",
-    "gamma",
-    "train_freq",
-    "gradient_steps",
-    "target_update_interval",
-    "exploration_fraction",
-    "exploration_initial_eps",
-    "exploration_final_eps",
-    "max_grad_norm",
-    "learning_rate",
-    "k_max",
-    "head_arch",
-    "dueling",
-    "normalize_observations",
-    "target_value",
-    "bootstrap",
-    "prioritized",
-    "priority_alpha",
-    "priority_beta0",
-    "decision_tolerance",
-    "interrupt_margin",
-    "timeout_is_terminal",
-    "schedule_steps",
-)
 
 
 def _made_of(agent: OptionDQN) -> dict[str, str]:
     """What a state must agree with before it is looked at any further, as text."""
     assert agent.replay_buffer is not None
-    arguments = {name: getattr(agent, name) for name in (*_ARGUMENTS, *agent.own_arguments)}
+    named = (found.name for found in (*SB3_ARGUMENTS, *OWN_ARGUMENTS, *agent.added_arguments) if found.identifies)
+    arguments = {name: getattr(agent, name) for name in named}
     if callable(arguments["learning_rate"]):
         # What a schedule does cannot be compared.
         arguments["learning_rate"] = "a schedule"
@@ -191,15 +164,6 @@ def _made_of(agent: OptionDQN) -> dict[str, str]:
 def as_array(tensor: th.Tensor) -> NDArray[Any]:
     """A copy of a tensor."""
     return tensor.detach().cpu().numpy().copy()
-
-
-def _replay_state(agent: OptionDQN) -> dict[str, Any]:
-    assert agent.replay_buffer is not None
-    found = agent.replay_buffer.state()
-    if agent.replay_buffer.kept.source != agent.q_net_target.version():
-        # They are of another target network, and would be dropped before they are next asked for.
-        found["kept"] = {name: values[:0] for name, values in found["kept"].items()}
-    return found
 
 
 def _restore_clock(agent: OptionDQN, state: Mapping[str, Any]) -> None:

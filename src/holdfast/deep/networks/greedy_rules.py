@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.choice import best_option, best_skip, few_decision_option, longest_skip
 
-__all__ = ["GreedyRule", "OptionRule", "SkipRule"]
+__all__ = ["GreedyRule", "OptionRule", "SkipRule", "Table"]
 
 Table = NDArray[np.float32]
 Choice = tuple[NDArray[np.int64], NDArray[np.int64]]

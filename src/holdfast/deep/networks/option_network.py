@@ -66,7 +66,7 @@ class StackedHeads(nn.Module):
         head_arch: Hidden units of each head's layers; may be empty.
         n_actions: A.
         activation_fn: Between the layers.
-        dueling: Whether a head adds up a state value and advantages of mean 0.
+        has_state_value: Whether a head adds up a state value and advantages of mean 0 (a duel of the two).
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class StackedHeads(nn.Module):
         head_arch: Sequence[int],
         n_actions: int,
         activation_fn: type[nn.Module],
-        dueling: bool = False,
+        has_state_value: bool = False,
     ) -> None:
         super().__init__()
-        sizes = [in_features, *head_arch, n_actions + dueling]
+        sizes = [in_features, *head_arch, n_actions + has_state_value]
         pairs = itertools.pairwise(sizes)
         self.layers = nn.ModuleList(StackedLinear(k_max, size, following) for size, following in pairs)
         self.activation = activation_fn()
-        self.k_max, self.head_arch, self.dueling = k_max, list(head_arch), dueling
+        self.k_max, self.head_arch, self.has_state_value = k_max, list(head_arch), has_state_value
 
     def forward(self, features: th.Tensor) -> th.Tensor:
         """Head k on its own rows, (K, B, in) → (K, B, A), or every head on every row, (B, in) → (K, B, A)."""
@@ -103,7 +103,7 @@ class StackedHeads(nn.Module):
         return self._outputs(values)
 
     def _outputs(self, values: th.Tensor) -> th.Tensor:
-        if self.dueling:
+        if self.has_state_value:
             state_value, advantages = values[..., :1], values[..., 1:]
             values = state_value + advantages - advantages.mean(dim=-1, keepdim=True)
         return values
@@ -149,10 +149,9 @@ class OptionQNetwork(TrunkNetwork):
         net_arch: Hidden units of the trunk's layers.
         activation_fn: Between the layers.
         normalize_images: Divide images by 255.
-        k_max: K.
-        head_arch: Hidden units of each head's layers.
-        dueling: Dueling heads.
         scale_to_space: Scale finite Box bounds to [−1, 1].
+
+    Its other arguments are those of the same names in ``holdfast.deep.arguments``.
 
     Attributes:
         hand_pass: Its passes by hand, if it is plain.
@@ -191,7 +190,7 @@ class OptionQNetwork(TrunkNetwork):
         return {
             **super()._get_constructor_parameters(),
             "head_arch": self.heads.head_arch,
-            "dueling": self.heads.dueling,
+            "dueling": self.heads.has_state_value,
         }
 
     def head_layers(self) -> tuple[nn.Module, ...]:
@@ -229,25 +228,6 @@ class OptionQNetwork(TrunkNetwork):
         # Somebody else's forward knows nothing of views: of each row the values of its own head.
         values = self(obs)
         return values.view(self.k_max, -1, *values.shape[1:]).diagonal(dim1=0, dim2=3).permute(2, 0, 1)
-
-    def learns_by_hand(self, observations: Any) -> bool:
-        """Whether the gradients of a batch can be written down instead of asked of autograd.
-
-        Frozen layers, gradient hooks, parameters that layers share, mixed precision and the search for anomalies
-        need autograd.
-        """
-        parameters = self.plain_parameters()
-        return (
-            parameters is not None
-            and observations.device.type == "cpu"
-            and len(set(map(id, parameters))) == len(parameters)
-            and all(
-                part.requires_grad and not part._backward_hooks and not part._post_accumulate_grad_hooks
-                for part in parameters
-            )
-            and not th.is_autocast_enabled("cpu")
-            and not th.is_anomaly_enabled()
-        )
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         """The action of the best option, for SB3's sake."""

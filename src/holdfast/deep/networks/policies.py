@@ -6,8 +6,9 @@ its LSTM state. Without it every call decides anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
@@ -28,12 +29,12 @@ from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock, is_interrupted
 from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_index
-from holdfast.deep.agents.exploratory_draws import Explore
-from holdfast.deep.networks.greedy_rules import GreedyRule, OptionRule, SkipRule
+from holdfast.deep.arguments import POLICY_ARGUMENTS, refuse_unknown
+from holdfast.deep.networks.greedy_rules import GreedyRule, OptionRule, SkipRule, Table
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.skip_network import SkipQNetwork
 
-__all__ = ["VALUED", "CnnPolicy", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
+__all__ = ["VALUED", "CnnPolicy", "ExploratoryDraws", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
 
 
 VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], GreedyRule]] = {
@@ -41,6 +42,28 @@ VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], GreedyRule]] 
     "skips": (SkipQNetwork, SkipRule()),
 }
 """What a policy values, by name: the network that does it, and how its values are read."""
+
+
+class ExploratoryDraws(NamedTuple):
+    """What is random of the options that n environments begin, each (n,).
+
+    Attributes:
+        draws_action: Where the action is a random one.
+        draws_hold: Where the time for which it is held is.
+        actions: Read where ``draws_action`` holds.
+        durations: Read where ``draws_hold`` holds.
+    """
+
+    draws_action: NDArray[np.bool_]
+    draws_hold: NDArray[np.bool_]
+    actions: NDArray[np.int64]
+    durations: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, n: int) -> ExploratoryDraws:
+        """Nothing is random."""
+        nowhere = np.zeros(n, dtype=np.bool_)
+        return cls(nowhere, nowhere, np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64))
 
 
 class OptionPolicy(DQNPolicy):
@@ -58,13 +81,7 @@ class OptionPolicy(DQNPolicy):
         optimizer_class: Adam by default, then with torch's fused kernel.
         optimizer_kwargs: Its arguments.
         valued: ``"options"`` for Q(s,a,k), ``"skips"`` for Q(s,a) and J(s,k|a).
-        k_max: Largest persistence.
-        head_arch: Hidden units of each head.
-        dueling: Dueling heads, of options.
-        normalize_observations: ``"space"`` scales finite Box bounds to [−1, 1].
-        decision_tolerance: Deterministic acting takes the longest hold of the best action whose value is within
-            this of the best.
-        interrupt_margin: Drop a greedy option when another is better by more than this; None never does.
+        **settings: The arguments of an agent that are its policy's (``POLICY_ARGUMENTS``), with the same defaults.
 
     Attributes:
         rule: How an option follows from the values.
@@ -73,6 +90,10 @@ class OptionPolicy(DQNPolicy):
     q_net: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     action_space: spaces.Discrete
+    k_max: int
+    normalize_observations: str | None
+    decision_tolerance: float
+    interrupt_margin: float | None
 
     def __init__(
         self,
@@ -88,21 +109,16 @@ class OptionPolicy(DQNPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         *,
         valued: str = "options",
-        k_max: int = 1,
-        head_arch: Sequence[int] = (),
-        dueling: bool = False,
-        normalize_observations: str | None = None,
-        decision_tolerance: float = 0.0,
-        interrupt_margin: float | None = None,
+        **settings: Any,
     ) -> None:
         self.valued = check_choice("valued", valued, tuple(VALUED))
         _, self.rule = VALUED[self.valued]
-        self.k_max = k_max
-        self.head_arch = list(head_arch)
-        self.dueling = dueling
-        self.normalize_observations = normalize_observations
-        self.decision_tolerance = decision_tolerance
-        self.interrupt_margin = interrupt_margin
+        names = [argument.name for argument in POLICY_ARGUMENTS]
+        for name in settings:
+            refuse_unknown(type(self).__name__, name, names)
+        for argument in POLICY_ARGUMENTS:
+            value = settings.get(argument.name, argument.default)
+            setattr(self, argument.name, argument.check(argument.name, value))
         if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
             # One kernel for all parameters.
             optimizer_kwargs = {"fused": True}
@@ -123,25 +139,19 @@ class OptionPolicy(DQNPolicy):
         """One network, with a features extractor of its own."""
         kind, _ = VALUED[self.valued]
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        if kind is OptionQNetwork:
-            arguments["dueling"] = self.dueling
-        return kind(
-            **arguments,
-            k_max=self.k_max,
-            head_arch=self.head_arch,
-            scale_to_space=self.normalize_observations == "space",
-        ).to(self.device)
+        taken = inspect.signature(kind).parameters
+        settings = {name: value for name, value in self._settings().items() if name in taken}
+        scale_to_space = self.normalize_observations == "space"
+        return kind(**arguments, **settings, scale_to_space=scale_to_space).to(self.device)
+
+    def _settings(self) -> dict[str, Any]:
+        return {argument.name: getattr(self, argument.name) for argument in POLICY_ARGUMENTS}
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             **super()._get_constructor_parameters(),
             "valued": self.valued,
-            "k_max": self.k_max,
-            "head_arch": self.head_arch,
-            "dueling": self.dueling,
-            "normalize_observations": self.normalize_observations,
-            "decision_tolerance": self.decision_tolerance,
-            "interrupt_margin": self.interrupt_margin,
+            **self._settings(),
         }
 
     @property
@@ -203,7 +213,11 @@ class OptionPolicy(DQNPolicy):
             episode_start: (n,) where an episode has just begun, so that nothing is held.
             deterministic: Whether ``decision_tolerance`` applies.
         """
-        return self.predict_holding(observation, state, episode_start, deterministic)
+        self.set_training_mode(False)
+        clock, tensor, is_batch = self.held_options(observation, state, episode_start)
+        _, values = self.interrupt(clock, tensor)
+        self.begin_options(clock, tensor, self.decision_tolerance if deterministic else None, values)
+        return self.hold_on(clock, is_batch)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
         """Take saved weights; ValueError where shapes differ, as where SB3's DQN loads a file of ours."""
@@ -222,16 +236,15 @@ class OptionPolicy(DQNPolicy):
         """(n,) steps for which the actions of a state that ``predict`` returned are to be held on."""
         return np.zeros(0, np.int64) if state is None else _clock_from(state, len(state[0])).left
 
-    def predict_holding(
+    # The parts of ``predict``, of which an agent makes its own, with random options between them.
+
+    def held_options(
         self,
         observation: Any,
         state: tuple[NDArray[Any], ...] | None,
         episode_start: NDArray[np.bool_] | None,
-        deterministic: bool,
-        explore: Explore | None = None,
-    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
-        """``predict``, with random options where ``explore`` wants them."""
-        self.set_training_mode(False)
+    ) -> tuple[OptionClock, Any, bool]:
+        """What is held by a state of ``predict``, the observation as tensors, and whether it is a batch."""
         _refuse_reset_tuple(observation)
         tensor, is_batch = self.obs_to_tensor(observation)
         clock = _clock_from(state, _batch_size(tensor))
@@ -240,62 +253,71 @@ class OptionPolicy(DQNPolicy):
             if starts.shape not in ((), (1,), (clock.n_envs,)):
                 raise InputError(f"episode_start must have shape ({clock.n_envs},), not {starts.shape}")
             clock.cut(np.broadcast_to(starts, (clock.n_envs,)))
-        self.begin_options(clock, tensor, self.decision_tolerance if deterministic else None, explore)
-        clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
-        actions = clock.action + self.action_space.start
-        new_state = tuple(clock.state().values())
-        return (actions if is_batch else np.array(actions[0])), new_state
+        return clock, tensor, is_batch
+
+    def interrupt(self, clock: OptionClock, observation: Any) -> tuple[NDArray[np.bool_], Table | None]:
+        """Drop the greedy options that should not be held on to.
+
+        Args:
+            clock: What is held; changed here.
+            observation: Tensors, one row per environment.
+
+        Returns:
+            (n_envs,) the environments whose option was dropped, and the values if they were asked for.
+        """
+        interrupted = np.zeros(clock.n_envs, dtype=np.bool_)
+        if self.interrupt_margin is None:
+            return interrupted, None
+        watched = ~clock.idle & ~clock.exploratory
+        if not watched.any():
+            return interrupted, None
+        values = self.option_values(observation)
+        held = self.rule.options(values)[np.arange(clock.n_envs), clock.action, persistence_index(clock.left)]
+        interrupted = watched & is_interrupted(self.rule.best(values), held, self.interrupt_margin)
+        clock.cut(interrupted)
+        return interrupted, values
 
     def begin_options(
-        self, clock: OptionClock, observation: Any, tolerance: float | None, explore: Explore | None = None
-    ) -> NDArray[np.bool_]:
-        """Interrupt what should not be held on to, then begin an option wherever none is held.
+        self,
+        clock: OptionClock,
+        observation: Any,
+        tolerance: float | None,
+        values: Table | None = None,
+        draws: ExploratoryDraws | None = None,
+    ) -> None:
+        """Begin an option wherever none is held.
 
         Args:
             clock: What is held; changed here.
             observation: Tensors, one row per environment.
             tolerance: Of the greedy choices; None takes the first maximum.
-            explore: Random options.
-
-        Returns:
-            (n_envs,) the environments whose option was interrupted.
+            values: Of the observation, if they are known.
+            draws: What is random of these options.
         """
-        n_envs = clock.n_envs
-        interrupted = np.zeros(n_envs, dtype=np.bool_)
-        known: NDArray[np.float32] | None = None
-        if self.interrupt_margin is not None:
-            watched = ~clock.idle & ~clock.exploratory
-            if watched.any():
-                known = self.option_values(observation)
-                options = self.rule.options(known)
-                held = options[np.arange(n_envs), clock.action, persistence_index(clock.left)]
-                interrupted = watched & is_interrupted(self.rule.best(known), held, self.interrupt_margin)
-                clock.cut(interrupted)
         idle = clock.idle
-        n_idle = int(idle.sum())
-        if n_idle == 0:
-            return interrupted
-        actions = np.zeros(n_envs, dtype=np.int64)
-        durations = np.ones(n_envs, dtype=np.int64)
-        draws_action, draws_hold = np.zeros((2, n_envs), dtype=np.bool_)
-        if explore is not None:
-            drawn = explore(n_idle)
-            draws_action[idle], draws_hold[idle] = drawn.draws_action, drawn.draws_hold
-            actions[idle], durations[idle] = drawn.actions, drawn.durations
-        asking = idle & ~(draws_action & draws_hold)
+        if not idle.any():
+            return
+        draws = draws or ExploratoryDraws.none(clock.n_envs)
+        actions, durations = draws.actions.copy(), draws.durations.copy()
+        asking = idle & ~(draws.draws_action & draws.draws_hold)
         if asking.any():
-            if known is not None:
-                table = known[asking]
+            if values is not None:
+                table = values[asking]
             else:
                 table = self.option_values(observation if asking.all() else _select(observation, asking))
             chosen, holds = self.rule.choose(table, tolerance)
-            given = draws_action[asking]
+            given = draws.draws_action[asking]
             if given.any():
                 holds = np.where(given, self.rule.hold(table, actions[asking], tolerance), holds)
             actions[asking] = np.where(given, actions[asking], chosen)
-            durations[asking] = np.where(draws_hold[asking], durations[asking], holds)
-        clock.begin(idle, actions, durations, draws_action | draws_hold)
-        return interrupted
+            durations[asking] = np.where(draws.draws_hold[asking], durations[asking], holds)
+        clock.begin(idle, actions, durations, draws.draws_action | draws.draws_hold)
+
+    def hold_on(self, clock: OptionClock, is_batch: bool) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+        """The actions of one step of what is held, and the state behind it."""
+        clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
+        actions = clock.action + self.action_space.start
+        return (actions if is_batch else np.array(actions[0])), tuple(clock.state().values())
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         tolerance = self.decision_tolerance if deterministic else None

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
 from holdfast.core.errors import InputError
-from holdfast.deep.speed.unchanged_modules import UnchangedModules
+from holdfast.deep.speed.shortcuts import UnchangedModules
 
 __all__ = ["SpaceScaler", "TrunkNetwork"]
 

@@ -31,7 +31,6 @@ from holdfast.core.saved import take, take_array, take_integer, take_mapping
 from holdfast.deep.replay.memory import check_fits
 from holdfast.deep.replay.observation_store import ArrayStore, DictStore, bytes_needed, make_store
 from holdfast.deep.replay.priorities import PriorityTrees
-from holdfast.deep.speed.target_cache import TargetCache
 
 __all__ = ["OptionBatch", "OptionReplayBuffer", "Views"]
 
@@ -75,6 +74,10 @@ class OptionBatch(NamedTuple):
     weights: NDArray[np.float32] | None
     rows: NDArray[np.int64]
 
+    def numbers(self) -> dict[str, NDArray[Any]]:
+        """What a target is made of beside values, by name, each (K, B)."""
+        return {name: getattr(self, name) for name in ("actions", "rewards", "discounts", "dones", "rest")}
+
 
 class OptionReplayBuffer(ReplayBuffer):
     """A ring of primitive steps, drawn from as the K replay buffers of the paper.
@@ -96,7 +99,7 @@ class OptionReplayBuffer(ReplayBuffer):
         alpha: Exponent of the priorities.
 
     Attributes:
-        kept: Target values by row, which live as long as the observations they belong to.
+        written: By row of the observation store, a stamp of the observation that was written there last.
     """
 
     def __init__(
@@ -127,12 +130,10 @@ class OptionReplayBuffer(ReplayBuffer):
         self.prioritized, self.alpha = prioritized, alpha
 
         n_rows = self.n_slots * n_envs
-        kept_rows = n_rows if k_max > 1 else 0
         tree_bytes = PriorityTrees.bytes_needed(k_max, n_rows) if self._needs_trees else 0
-        kept_bytes = kept_rows * (4 * int(action_space.n) * k_max + 1)
         check_fits(
             f"the replay of buffer_size={buffer_size}",
-            bytes_needed(n_rows, observation_space, self.obs_shape) + 32 * n_rows + tree_bytes + kept_bytes,
+            bytes_needed(n_rows, observation_space, self.obs_shape) + 40 * n_rows + tree_bytes,
         )
         self.store = make_store(n_rows, observation_space, self.obs_shape)
         shape = (self.n_slots, n_envs)
@@ -143,7 +144,8 @@ class OptionReplayBuffer(ReplayBuffer):
         self.left = np.zeros(shape, dtype=np.int32)
         self.next_row = np.full(shape, -1, dtype=np.int64)
         self.powers = discounts(gamma, k_max)
-        self.kept = TargetCache(kept_rows, (int(action_space.n), k_max))
+        self.written = np.zeros(n_rows, dtype=np.int64)
+        self._n_writes = 0
         self.reset()
 
     @property
@@ -156,13 +158,11 @@ class OptionReplayBuffer(ReplayBuffer):
         super().reset()
         self.n_added = 0
         self.pending = np.zeros(self.n_envs, dtype=np.int64)
-        self._announced: NDArray[np.bool_] | None = None
         self.left[:] = 0
         lent = np.unique(self.next_row[self.next_row >= self.n_slots * self.n_envs])
         for row in lent:
             self.store.give_back(int(row))
         self.next_row[:] = -1
-        self.kept.drop()
         n_rows = self.n_slots * self.n_envs
         alpha = self.alpha if self.prioritized else 0.0
         self.trees = PriorityTrees(self.k_max, n_rows, alpha) if self._needs_trees else None
@@ -178,20 +178,16 @@ class OptionReplayBuffer(ReplayBuffer):
     @property
     def nbytes(self) -> int:
         """Memory of everything the buffer holds."""
-        arrays = (self.actions, self.rewards, self.dones, self.timeouts, self.left, self.next_row)
+        arrays = (self.actions, self.rewards, self.dones, self.timeouts, self.left, self.next_row, self.written)
         trees = 0 if self.trees is None else self.trees.sums.nbytes + self.trees.least.nbytes
-        return self.store.nbytes + self.kept.nbytes + trees + sum(array.nbytes for array in arrays)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Kept values are those of a network, and a saved replay may meet another one.
-        return {**self.__dict__, "kept": TargetCache(len(self.kept.known), self.kept.values.shape[1:])}
+        return self.store.nbytes + trees + sum(array.nbytes for array in arrays)
 
     # State -------------------------------------------------------------------------------------------------
 
     _RING = ("actions", "rewards", "dones", "timeouts", "left", "next_row")
 
     def state(self) -> dict[str, Any]:
-        """A copy of everything that ``restore`` needs: the slots written so far, priorities, kept values."""
+        """A copy of everything that ``restore`` needs: the slots written so far, and priorities."""
         slots = min(self.n_added + 1, self.n_slots)
         rows = slots * self.n_envs
         return {
@@ -200,7 +196,6 @@ class OptionReplayBuffer(ReplayBuffer):
             "ring": {name: getattr(self, name)[:slots].copy() for name in self._RING},
             "store": self.store.state(rows),
             "trees": None if self.trees is None else self.trees.state(rows),
-            "kept": self.kept.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -231,7 +226,7 @@ class OptionReplayBuffer(ReplayBuffer):
         take(state, "trees")
         if self.trees is not None:
             self.trees.restore(take_mapping(state, "trees"), rows)
-        self.kept.restore(take_mapping(state, "kept"), self.store.n_rows)
+        self._stamp(np.arange(self.store.n_rows))
 
     def _check_numbered_observations(self) -> None:
         """Of Discrete and MultiDiscrete spaces: networks turn their numbers into places of arrays."""
@@ -261,13 +256,6 @@ class OptionReplayBuffer(ReplayBuffer):
 
     # Writing -----------------------------------------------------------------------------------------------
 
-    def announce(self, option_over: ArrayLike) -> None:
-        """Say of the step that is added next, per environment, whether its option is over with it.
-
-        A step that is added unannounced counts as an option of its own.
-        """
-        self._announced = np.asarray(option_over, dtype=np.bool_)
-
     def add(
         self,
         obs: Any,
@@ -276,15 +264,25 @@ class OptionReplayBuffer(ReplayBuffer):
         reward: NDArray[Any],
         done: NDArray[Any],
         infos: list[dict[str, Any]],
+        option_over: ArrayLike | None = None,
     ) -> None:
-        """Store one primitive step of every environment."""
+        """Store one primitive step of every environment.
+
+        Args:
+            obs: What was seen before it.
+            next_obs: What was seen after it.
+            action: As a number from 0.
+            reward: Rewards.
+            done: Whether the episode ended with it.
+            infos: What the environments said beside.
+            option_over: (n_envs,) whether its option is over with it; by default it is an option of its own.
+        """
         taken = np.asarray(action).reshape(self.n_envs, 1)
         n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
         if ((taken < 0) | (taken >= n_actions)).any():
             # Compiled code would read and write beyond its arrays.
             raise InputError(f"action must be counted from 0 and be in 0..{n_actions - 1}, not {taken.ravel()}")
-        announced, self._announced = self._announced, None
-        if announced is None:
+        if option_over is None:
             # Nobody said that this step goes on with the option that is running.
             self.finish()
         slot = self.n_added % self.n_slots
@@ -309,7 +307,7 @@ class OptionReplayBuffer(ReplayBuffer):
         self.pos = self.n_added % self.buffer_size
         self.full = self.n_added >= self.buffer_size
         self.pending = np.minimum(self.pending + 1, self.buffer_size)
-        self.finish(None if announced is None else announced | done)
+        self.finish(None if option_over is None else np.asarray(option_over, dtype=np.bool_) | done)
 
     def finish(self, mask: ArrayLike | None = None) -> None:
         """The options running under ``mask`` (everywhere by default) are over: their steps can be drawn."""
@@ -331,7 +329,15 @@ class OptionReplayBuffer(ReplayBuffer):
 
     def _put(self, rows: NDArray[np.int64], observations: Any) -> None:
         self.store.put(rows, observations)
-        self.kept.drop(rows)
+        self._stamp(rows)
+
+    def _stamp(self, rows: NDArray[np.int64]) -> None:
+        """Mark rows as written."""
+        more = self.store.n_rows - len(self.written)
+        if more > 0:
+            self.written = np.concatenate([self.written, np.zeros(more, dtype=np.int64)])
+        self._n_writes += 1
+        self.written[rows] = self._n_writes
 
     def _rows(self, slot: int) -> NDArray[np.int64]:
         return slot * self.n_envs + np.arange(self.n_envs)

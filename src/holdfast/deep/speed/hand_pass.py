@@ -13,13 +13,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch as th
+from numpy.typing import NDArray
 from torch import nn
+
+from holdfast.core.compiling import compiled
 
 if TYPE_CHECKING:
     from holdfast.deep.networks.option_network import OptionQNetwork, StackedLinear
 
-__all__ = ["HandPass"]
+__all__ = ["HandPass", "huber_gradient", "huber_loss"]
+
+Floats = NDArray[np.float32]
 
 _keep_where_positive = th.ops.aten.threshold_backward.grad_input
 
@@ -36,8 +42,20 @@ class HandPass:
         self._trunk_inputs: list[th.Tensor] = []
         self._head_inputs: list[th.Tensor] = []
 
+    def regress(
+        self, observations: th.Tensor, actions: NDArray[np.int64], targets: Floats, weights: Floats | None
+    ) -> tuple[float, Floats, Floats]:
+        """Set the gradient of the weighted mean of Huber's loss; that mean, the row losses and the errors."""
+        with th.no_grad():
+            outputs = self.values(observations)
+            weights = np.ones_like(targets) if weights is None else weights
+            has_state_value = self._network.heads.has_state_value
+            residuals, delta = _residuals(outputs.numpy(), actions, targets, weights, has_state_value)
+            self.backward(th.from_numpy(delta))
+        return residuals
+
     def values(self, observations: th.Tensor) -> th.Tensor:
-        """Outputs (K, B, A) of K·B observations, view by view; with dueling heads before they are combined."""
+        """Outputs (K, B, A) of K·B observations, view by view; state values, if any, are not added yet."""
         network = self._network
         inputs = network.plain_inputs(observations)
         self._trunk_inputs = []
@@ -93,3 +111,51 @@ def _gradients(layer: nn.Linear | StackedLinear) -> tuple[th.Tensor, th.Tensor]:
     if bias.grad is None:
         bias.grad = th.empty_like(bias)
     return weight.grad, bias.grad
+
+
+def huber_loss(error: Any) -> Any:
+    """½ error² up to 1, then |error| − ½."""
+    size = abs(error)
+    return 0.5 * error * error if size < 1.0 else size - 0.5
+
+
+def huber_gradient(error: Any) -> Any:
+    """Its derivative: the error, clipped to [−1, 1]."""
+    return min(max(error, -1.0), 1.0)
+
+
+_huber_loss = compiled(huber_loss)
+_huber_gradient = compiled(huber_gradient)
+
+
+@compiled
+def _residuals(
+    outputs: Floats, actions: NDArray[np.int64], targets: Floats, weights: Floats, has_state_value: bool
+) -> tuple[tuple[float, Floats, Floats], Floats]:
+    """Losses and errors of each row, and the gradient of the outputs (K, B, A), (K, B, 1+A) with state values."""
+    k_max, batch, n_outputs = outputs.shape
+    row_losses, errors = np.empty_like(targets), np.empty_like(targets)
+    delta = np.zeros_like(outputs)
+    share = np.float32(1.0) / np.float32(k_max * batch)
+    total = 0.0
+    for index in range(k_max):
+        for b in range(batch):
+            action = actions[index, b]
+            if has_state_value:
+                # Q(s,a) = V + A(a) − mean A; the state value comes first.
+                advantages = outputs[index, b, 1:]
+                value = outputs[index, b, 0] + advantages[action] - np.mean(advantages)
+            else:
+                value = outputs[index, b, action]
+            error = np.float32(value - targets[index, b])
+            errors[index, b] = error
+            row_losses[index, b] = _huber_loss(error)
+            total += weights[index, b] * row_losses[index, b]
+            slope = np.float32(np.float32(_huber_gradient(error)) * (weights[index, b] * share))
+            if has_state_value:
+                delta[index, b, 0] = slope
+                delta[index, b, 1:] -= slope / np.float32(n_outputs - 1)
+                delta[index, b, 1 + action] += slope
+            else:
+                delta[index, b, action] = slope
+    return (total / (k_max * batch), row_losses, errors), delta

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import torch as th
-from torch.optim import optimizer as torch_optimizer
+
+from holdfast.deep.speed.shortcuts import can_step_in_one_kernel
 
 __all__ = ["clip_gradients", "optimizer_step"]
 
@@ -30,7 +31,7 @@ def optimizer_step(optimizer: th.optim.Optimizer, max_norm: float) -> None:
     clip_gradients(gradients, max_norm)
     states = [optimizer.state.get(parameter, {}) for parameter in parameters]
     # The first step makes the state.
-    if len(gradients) != len(parameters) or not all(states) or not _is_one_kernel(optimizer):
+    if len(gradients) != len(parameters) or not all(states) or not can_step_in_one_kernel(optimizer):
         optimizer.step()
         return
     averages, squares, steps = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq", "step"))
@@ -53,23 +54,4 @@ def optimizer_step(optimizer: th.optim.Optimizer, max_norm: float) -> None:
         maximize=group["maximize"],
         grad_scale=None,
         found_inf=None,
-    )
-
-
-def _is_one_kernel(optimizer: th.optim.Optimizer) -> bool:
-    group = optimizer.param_groups[0]
-    return (
-        type(optimizer) is th.optim.Adam
-        and len(optimizer.param_groups) == 1
-        and bool(group.get("fused"))
-        and not group["amsgrad"]
-        and not group.get("decoupled_weight_decay", False)
-        and not isinstance(group["lr"], th.Tensor)
-        # Schedulers and users watch the steps.
-        and "step" not in vars(optimizer)
-        and not torch_optimizer._global_optimizer_pre_hooks
-        and not torch_optimizer._global_optimizer_post_hooks
-        and not optimizer._optimizer_step_pre_hooks
-        and not optimizer._optimizer_step_post_hooks
-        and group["params"][0].device.type == "cpu"
     )

@@ -1,14 +1,20 @@
-"""Training mode reaches every module that is there, also in networks that were copied or changed."""
+"""Training mode reaches every module, also of changed networks; the plain path takes no short cut."""
 
 from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import nullcontext
 
+import numpy as np
 import pytest
 import torch as th
 from torch import nn
 
+from holdfast.deep import PerDQN
+from holdfast.deep.speed.hand_pass import HandPass
+from holdfast.deep.speed.shortcuts import plain_path
+from holdfast.deep.speed.target_cache import TargetCache
 from tests.deep.small_networks import network
 
 
@@ -105,3 +111,41 @@ def test_a_class_whose_forward_is_replaced_is_noticed(monkeypatch):
         patch.setattr(nn.Linear, "forward", lambda self, inputs: nn.functional.linear(inputs, self.weight))
         assert not net.is_plain
     assert net.is_plain
+
+
+# The plain path -------------------------------------------------------------------------------------------------
+
+
+def weights_after_training(plainly: bool, **arguments) -> np.ndarray:
+    model = PerDQN(
+        "MlpPolicy", "CartPole-v1", seed=0, buffer_size=200, learning_starts=20, device="cpu", **arguments
+    )
+    with plain_path() if plainly else nullcontext():
+        model.learn(80)
+    return np.concatenate([part.detach().numpy().ravel() for part in model.q_net.parameters()])
+
+
+def test_the_plain_path_of_dqn_gives_the_same_weights():
+    arguments = {"k_max": 1, "prioritized": False, "head_arch": []}
+    np.testing.assert_array_equal(
+        weights_after_training(True, **arguments), weights_after_training(False, **arguments)
+    )
+
+
+@pytest.mark.parametrize("target_value", ["options", "primitive", "double"])
+def test_the_plain_path_learns_what_the_short_cuts_learn(target_value):
+    plain, quick = (
+        weights_after_training(plainly, k_max=3, target_value=target_value) for plainly in (True, False)
+    )
+    np.testing.assert_allclose(plain, quick, atol=1e-4)
+
+
+def test_the_plain_path_takes_no_short_cut(monkeypatch):
+    def refuse(*arguments, **keywords):
+        raise AssertionError("a short cut was taken")
+
+    monkeypatch.setattr(HandPass, "regress", refuse)
+    monkeypatch.setattr(TargetCache, "targets", refuse)
+    weights_after_training(True, k_max=3)
+    with pytest.raises(AssertionError, match="a short cut was taken"):
+        weights_after_training(False, k_max=3)

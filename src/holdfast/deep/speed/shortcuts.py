@@ -1,17 +1,95 @@
-"""Whether a network is still the one that was made: the check that stands before every pass by hand.
+"""When a short cut may be taken: every condition of the speed layer, in one place.
 
-A pass that is written out does what a network's own modules would do, unless somebody has changed or watches them.
-The modules are the truth: a network is passed through by hand only while this check holds.
+What training computes is what the plain path computes: modules that are called, autograd, the optimiser's own
+step, targets from networks that are asked. A short cut gives the same numbers for less, and is taken only while
+nobody has changed or watches what it goes around. ``with plain_path():`` takes none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import torch as th
 from torch import nn
 from torch.nn.modules import module as torch_module
+from torch.optim import optimizer as torch_optimizer
 
-__all__ = ["UnchangedModules"]
+__all__ = [
+    "UnchangedModules",
+    "can_keep_targets",
+    "can_pass_by_hand",
+    "can_step_in_one_kernel",
+    "plain_path",
+]
+
+_closed = 0
+
+
+@contextmanager
+def plain_path() -> Iterator[None]:
+    """Inside, updates go the plain path: gradients by autograd, the optimiser's own step, no kept targets."""
+    global _closed
+    _closed += 1
+    try:
+        yield
+    finally:
+        _closed -= 1
+
+
+def can_keep_targets(k_max: int, normalizer: Any, target_value: str) -> bool:
+    """Whether what the target network says of an observation is worth keeping until the network changes.
+
+    One view gains nothing by it, what a training VecNormalize says of an observation changes, and the choices of
+    an online network change with every step.
+    """
+    return not _closed and k_max > 1 and normalizer is None and target_value != "double"
+
+
+def can_pass_by_hand(parameters: list[th.Tensor] | None, observations: Any) -> bool:
+    """Whether the gradients of a plain network can be written down instead of asked of autograd.
+
+    Frozen layers, gradient hooks, parameters that layers share, mixed precision and the search for anomalies need
+    autograd.
+
+    Args:
+        parameters: Those of a plain network; None of another.
+        observations: What it sees.
+    """
+    return (
+        not _closed
+        and parameters is not None
+        and observations.device.type == "cpu"
+        and len(set(map(id, parameters))) == len(parameters)
+        and all(
+            part.requires_grad and not part._backward_hooks and not part._post_accumulate_grad_hooks
+            for part in parameters
+        )
+        and not th.is_autocast_enabled("cpu")
+        and not th.is_anomaly_enabled()
+    )
+
+
+def can_step_in_one_kernel(optimizer: th.optim.Optimizer) -> bool:
+    """Whether the optimiser is a fused Adam on the CPU that nobody watches."""
+    group = optimizer.param_groups[0]
+    return (
+        not _closed
+        and type(optimizer) is th.optim.Adam
+        and len(optimizer.param_groups) == 1
+        and bool(group.get("fused"))
+        and not group["amsgrad"]
+        and not group.get("decoupled_weight_decay", False)
+        and not isinstance(group["lr"], th.Tensor)
+        # Schedulers and users watch the steps.
+        and "step" not in vars(optimizer)
+        and not torch_optimizer._global_optimizer_pre_hooks
+        and not torch_optimizer._global_optimizer_post_hooks
+        and not optimizer._optimizer_step_pre_hooks
+        and not optimizer._optimizer_step_post_hooks
+        and group["params"][0].device.type == "cpu"
+    )
 
 
 class UnchangedModules:

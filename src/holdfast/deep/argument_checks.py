@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
+
+from gymnasium import spaces
 
 from holdfast.core.checks import check_integer, check_real
 from holdfast.core.errors import InputError, InputTypeError
+from holdfast.envs.observations import has_numbers
 
 __all__ = [
     "UnsupportedActionsError",
@@ -15,14 +16,11 @@ __all__ = [
     "check_layers",
     "check_mapping",
     "check_scaling",
+    "check_spaces",
     "check_subclass",
     "check_timeouts",
     "check_window",
-    "completed_by",
-    "with_fixed",
 ]
-
-Init = TypeVar("Init", bound=Callable[..., None])
 
 
 class UnsupportedActionsError(InputError, AssertionError):
@@ -47,6 +45,18 @@ def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str,
     return dict(value)
 
 
+def check_spaces(observation_space: spaces.Space[Any], action_space: spaces.Space[Any]) -> None:
+    """Discrete actions, and observations that a network can see."""
+    if not isinstance(action_space, spaces.Discrete):
+        raise UnsupportedActionsError(f"env must have discrete actions, not {action_space}", "env")
+    if isinstance(observation_space, spaces.Box) and observation_space.shape == ():
+        raise InputError(
+            "env must show arrays of at least one axis, such as shape (1,), not a single number", "env"
+        )
+    if not has_numbers(observation_space):
+        raise InputError(f"env must show at least one number in every observation, not {observation_space}", "env")
+
+
 def check_layers(name: str, value: Any) -> list[int]:
     """A list of layer widths; the name may be that of a part, such as "net_arch in policy_kwargs"."""
     argument = name.split()[-1]
@@ -58,12 +68,10 @@ def check_layers(name: str, value: Any) -> list[int]:
         raise type(error)(str(error), argument) from None
 
 
-def check_scaling(value: Any) -> str | None:
-    """``normalize_observations``."""
+def check_scaling(name: str, value: Any) -> str | None:
+    """How the policy scales observations: by the bounds of their space, or not at all."""
     if value not in (None, "space"):
-        raise InputError(
-            f"normalize_observations must be None or 'space', not {value!r}", "normalize_observations"
-        )
+        raise InputError(f"{name} must be None or 'space', not {value!r}", name)
     return value
 
 
@@ -76,13 +84,14 @@ def check_subclass(name: str, value: Any, base: type, or_else: tuple[str | None,
     raise InputError(f"{name} must be {others} or a subclass of {base.__name__}, not {given}", name)
 
 
-def check_window(n_steps: Any) -> None:
+def check_window(name: str, n_steps: Any) -> int:
     """``n_steps``, which SB3's DQN has."""
     if n_steps != 1:
         raise InputError(
-            f"n_steps must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already",
-            "n_steps",
+            f"{name} must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already",
+            name,
         )
+    return 1
 
 
 def check_timeouts(timeout_is_terminal: Any, replay_buffer_kwargs: dict[str, Any]) -> None:
@@ -110,44 +119,3 @@ def check_acting(decision_tolerance: Any, interrupt_margin: Any) -> tuple[float,
             "decision_tolerance",
         )
     return tolerance, margin
-
-
-def with_fixed(name: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments with those that an agent stands for, which nobody may give it.
-
-    Args:
-        name: The agent's.
-        given: What it was given.
-        fixed: What it stands for.
-
-    Raises:
-        TypeError: One of these was given.
-    """
-    for key in given:
-        if key in fixed:
-            raise InputTypeError(f"{key} must not be given to {name}, which stands for {key}={fixed[key]!r}", key)
-    return {**given, **fixed}
-
-
-def completed_by(base: type, fixed: Mapping[str, Any]) -> Callable[[Init], Init]:
-    """Let a constructor that hands its keywords on to ``base`` show all of the arguments that it takes.
-
-    Args:
-        base: Whose constructor gets them.
-        fixed: Arguments of ``base`` that cannot be given.
-    """
-    handed_on = inspect.signature(base.__init__).parameters  # type: ignore[misc]
-
-    def complete(constructor: Init) -> Init:
-        own = {
-            name: parameter
-            for name, parameter in inspect.signature(constructor).parameters.items()
-            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        }
-        shown = {name: parameter for name, parameter in handed_on.items() if name not in fixed} | own
-        constructor.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            sorted(shown.values(), key=lambda parameter: parameter.kind)
-        )
-        return constructor
-
-    return complete

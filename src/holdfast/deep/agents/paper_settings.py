@@ -1,0 +1,52 @@
+"""The paper's settings, as keyword arguments of PerDQN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.deep.networks.option_network import ConvFeatures
+
+__all__ = ["ATARI", "MOUNTAIN_CAR"]
+
+MOUNTAIN_CAR: dict[str, Any] = {
+    "policy": "MlpPolicy",
+    "gamma": 1.0,
+    "learning_rate": 1e-4,
+    "batch_size": 32,
+    "buffer_size": 50_000,
+    "learning_starts": 1000,
+    "train_freq": 1,
+    "target_update_interval": 1000,
+    "exploration_fraction": 0.15,
+    "exploration_initial_eps": 1.0,
+    "exploration_final_eps": 0.01,
+    "max_grad_norm": 10,
+    "head_arch": [64],
+    "prioritized": True,
+    "priority_alpha": 0.6,
+    "priority_beta0": 0.4,
+    "policy_kwargs": {"net_arch": [128, 128]},
+}
+"""Schedules go over 600 000 steps."""
+
+ATARI: dict[str, Any] = {
+    "policy": "CnnPolicy",
+    "gamma": 0.99,
+    "learning_rate": 5e-4,
+    "batch_size": 32,
+    "buffer_size": 50_000,
+    "learning_starts": 1000,
+    "train_freq": 1,
+    "target_update_interval": 500,
+    "exploration_fraction": 0.17,
+    "exploration_initial_eps": 1.0,
+    "exploration_final_eps": 0.01,
+    "max_grad_norm": 10,
+    "k_max": 4,
+    "head_arch": [128],
+    "prioritized": True,
+    "priority_alpha": 0.6,
+    "priority_beta0": 0.4,
+    "policy_kwargs": {"net_arch": [], "features_extractor_class": ConvFeatures},
+}
+"""Schedules go over 2.5 million steps."""

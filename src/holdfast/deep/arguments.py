@@ -1,0 +1,332 @@
+"""Every argument of a deep agent, once: its name, default, check and meaning, and where it goes.
+
+From these tables follow the signature of an agent, its documentation, the checks of what it is given, what of it
+is handed to policy and replay, what a saved state must agree with, and what a policy's file holds.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
+from holdfast.core.errors import InputTypeError
+from holdfast.deep.argument_checks import check_layers, check_scaling, check_window
+
+__all__ = [
+    "OWN_ARGUMENTS",
+    "POLICY_ARGUMENTS",
+    "SB3_ARGUMENTS",
+    "TARGET_VALUES",
+    "Argument",
+    "choice",
+    "documentation",
+    "integer",
+    "merged",
+    "real",
+    "refuse_unknown",
+    "settled",
+    "signature",
+    "truth",
+]
+
+TARGET_VALUES = ("options", "primitive", "double")
+"""How V(s') is read off the networks."""
+
+Check = Callable[[str, Any], Any]
+"""Given an argument's name and value, the value as it is used, or an error in one sentence."""
+
+
+def integer(at_least: int = 1) -> Check:
+    """A whole number."""
+    return lambda name, value: check_integer(name, value, at_least)
+
+
+def real(low: float, high: float = float("inf"), *, open_low: bool = False) -> Check:
+    """A finite number."""
+    return lambda name, value: check_real(name, value, low, high, open_low=open_low)
+
+
+def choice(allowed: Sequence[str]) -> Check:
+    """One of a few words."""
+    return lambda name, value: check_choice(name, value, tuple(allowed))
+
+
+def truth(name: str, value: Any) -> bool:
+    """Anything that is true or false."""
+    return bool(value)
+
+
+def _or_none(check: Check) -> Check:
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def _as_given(name: str, value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of an agent.
+
+    Attributes:
+        name: Its name.
+        default: Its default.
+        annotation: Its type, as a signature shows it.
+        meaning: What it says, for the documentation.
+        check: Refuses what it may not be.
+        in_policy: Whether the policy is given it under the same name; then a policy's file holds it too.
+        in_replay: What the replay calls it, if it is given it.
+        identifies: Whether a saved state is one of agents with the same value alone.
+    """
+
+    name: str
+    default: Any
+    annotation: str
+    meaning: str
+    check: Check = _as_given
+    in_policy: bool = False
+    in_replay: str | None = None
+    identifies: bool = True
+
+
+SB3_ARGUMENTS = (
+    Argument("learning_rate", 5e-4, "float | Schedule", "As in SB3's DQN, like everything down to ``device``."),
+    Argument("buffer_size", 100_000, "int", "Primitive steps kept.", integer()),
+    Argument("learning_starts", 1000, "int", "Primitive steps before learning starts.", integer(0)),
+    Argument("batch_size", 32, "int", "Rows per persistence: an update sees k_max times as many.", integer()),
+    Argument("tau", 1.0, "float", "Soft update coefficient of the target network.", real(0.0, 1.0)),
+    Argument(
+        "gamma",
+        0.99,
+        "float",
+        "Discount factor of one primitive step.",
+        lambda _, value: check_discount(value),
+        in_replay="gamma",
+    ),
+    Argument("train_freq", 1, "int | tuple[int, str]", "Primitive steps between updates."),
+    Argument("gradient_steps", 1, "int", "Updates each time.", integer(-1)),
+    Argument(
+        "replay_buffer_class",
+        None,
+        "type[OptionReplayBuffer] | None",
+        "None, or a subclass of ``OptionReplayBuffer``.",
+        identifies=False,
+    ),
+    Argument(
+        "replay_buffer_kwargs",
+        None,
+        "dict[str, Any] | None",
+        "Further arguments of the replay buffer.",
+        identifies=False,
+    ),
+    Argument(
+        "optimize_memory_usage",
+        False,
+        "bool",
+        "Without effect: each observation is stored once in any case.",
+        identifies=False,
+    ),
+    Argument(
+        "n_steps",
+        1,
+        "int",
+        "Must be 1; windows of every length up to k_max are what is learned from.",
+        check_window,
+        identifies=False,
+    ),
+    Argument("target_update_interval", 500, "int", "Primitive steps between target updates.", integer()),
+    Argument("exploration_fraction", 0.2, "float", "Part of the training over which ε falls.", real(0.0, 1.0)),
+    Argument("exploration_initial_eps", 1.0, "float", "ε at the start.", real(0.0, 1.0)),
+    Argument("exploration_final_eps", 0.02, "float", "ε at the end.", real(0.0, 1.0)),
+    Argument("max_grad_norm", 10, "float", "Gradient clip.", real(0.0, open_low=True)),
+    Argument("stats_window_size", 100, "int", "Episodes that logged means cover.", integer(), identifies=False),
+    Argument("tensorboard_log", None, "str | None", "Directory.", identifies=False),
+    Argument("policy_kwargs", None, "dict[str, Any] | None", "Further arguments of the policy.", identifies=False),
+    Argument("verbose", 0, "int", "0, 1 or 2.", identifies=False),
+    Argument("seed", None, "int | None", "Seed.", identifies=False),
+    Argument("device", "auto", "th.device | str", "Device.", identifies=False),
+)
+"""Those of Stable-Baselines3's DQN, in its order, with the defaults of the agents."""
+
+OWN_ARGUMENTS = (
+    Argument("k_max", 8, "int", "Largest persistence K.", integer(), in_policy=True, in_replay="k_max"),
+    Argument(
+        "head_arch",
+        (64,),
+        "list[int] | tuple[int, ...]",
+        "Hidden units of each persistence's own head.",
+        check_layers,
+        in_policy=True,
+    ),
+    Argument("dueling", False, "bool", "A head adds up a state value and advantages.", truth, in_policy=True),
+    Argument(
+        "normalize_observations",
+        None,
+        "str | None",
+        '``"space"`` scales finite Box bounds to [−1, 1] inside the policy.',
+        check_scaling,
+        in_policy=True,
+    ),
+    Argument(
+        "target_value",
+        "options",
+        "str",
+        'How V(s\') is read off the networks: ``"options"`` is the maximum over all options (the paper), '
+        '``"primitive"`` that over actions held once (the same fixed point, less over-estimation), ``"double"`` '
+        "chooses with the online network and values with the target network.",
+        choice(TARGET_VALUES),
+    ),
+    Argument(
+        "bootstrap",
+        True,
+        "bool",
+        "Whether tuples shorter than k inform the values of k; without, PerDQN is MSA-DQN.",
+        truth,
+        in_replay="bootstrap",
+    ),
+    Argument("prioritized", True, "bool", "Prioritised replay.", truth, in_replay="prioritized"),
+    Argument("priority_alpha", 0.6, "float", "Its exponent of the priorities.", real(0.0), in_replay="alpha"),
+    Argument(
+        "priority_beta0",
+        0.4,
+        "float",
+        "Its first exponent of the importance weights, which goes to 1 over the training.",
+        real(0.0, 1.0),
+    ),
+    Argument(
+        "decision_tolerance",
+        0.0,
+        "float",
+        "Deterministic acting takes the longest hold of the best action whose value is within this of the best.",
+        real(0.0),
+        in_policy=True,
+    ),
+    Argument(
+        "interrupt_margin",
+        None,
+        "float | None",
+        "Drop a greedy option when another is better by more than this; None never does.",
+        _or_none(real(0.0)),
+        in_policy=True,
+    ),
+    Argument(
+        "timeout_is_terminal",
+        False,
+        "bool",
+        "Treat a time limit as an end instead of bootstrapping through it.",
+        truth,
+    ),
+    Argument(
+        "schedule_steps",
+        None,
+        "int | None",
+        "Steps over which ε, β and a learning rate's schedule go; None for those that ``learn`` is asked for. "
+        "Behind them they stay where they are.",
+        _or_none(integer()),
+    ),
+)
+"""Those that every agent adds, unless it stands for one value of them."""
+
+POLICY_ARGUMENTS = tuple(argument for argument in OWN_ARGUMENTS if argument.in_policy)
+"""Those that an ``OptionPolicy`` has too."""
+
+_FIRST = (
+    Argument(
+        "policy",
+        inspect.Parameter.empty,
+        "str | type[OptionPolicy]",
+        '``"MlpPolicy"``, ``"CnnPolicy"``, ``"MultiInputPolicy"``, or a subclass of ``OptionPolicy``.',
+    ),
+    Argument("env", inspect.Parameter.empty, "GymEnv | str", "Environment, VecEnv or registered id."),
+)
+
+
+def merged(
+    arguments: Iterable[Argument], added: Iterable[Argument], stands_for: Mapping[str, Any]
+) -> tuple[Argument, ...]:
+    """``arguments`` without those that an agent stands for, with those that it adds or explains anew."""
+    found = {argument.name: argument for argument in (*arguments, *added)}
+    return tuple(argument for name, argument in found.items() if name not in stands_for)
+
+
+def signature(own: Iterable[Argument]) -> inspect.Signature:
+    """The signature of an agent's ``__init__``: SB3's arguments in SB3's order, then its ``own`` by keyword."""
+    positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    hidden = Argument("_init_setup_model", True, "bool", "SB3's.")
+    return inspect.Signature(
+        [
+            inspect.Parameter("self", positional),
+            *(
+                inspect.Parameter(found.name, kind, default=found.default, annotation=found.annotation)
+                for kind, group in ((positional, (*_FIRST, *SB3_ARGUMENTS)), (keyword, (*own, hidden)))
+                for found in group
+            ),
+        ],
+        return_annotation="None",
+    )
+
+
+def documentation(own: Iterable[Argument]) -> str:
+    """The lines of a docstring that explain every argument of an agent."""
+    lines = ["Args:"]
+    for argument in (*_FIRST, *SB3_ARGUMENTS, *own):
+        text = f"{argument.name}: {argument.meaning}"
+        lines += textwrap.wrap(text, 111, initial_indent="    ", subsequent_indent="        ")
+    return "\n".join(lines)
+
+
+def settled(
+    agent: str,
+    own: Sequence[Argument],
+    stands_for: Mapping[str, Any],
+    positional: Sequence[Any],
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """All arguments of an agent behind policy and env by name: those given, checked, and the defaults of others.
+
+    Args:
+        agent: Its name.
+        own: What it adds to SB3's arguments.
+        stands_for: What nobody may give it.
+        positional: Arguments without a name.
+        given: Arguments by name.
+
+    Raises:
+        TypeError: There are too many, one is given twice, or an unknown one.
+        ValueError: One is not what it may be.
+    """
+    of_sb3 = [argument.name for argument in SB3_ARGUMENTS]
+    if len(positional) > len(of_sb3):
+        raise InputTypeError(f"{agent} takes at most {len(of_sb3) + 2} arguments without a name")
+    found = dict(zip(of_sb3, positional, strict=False))
+    known = {argument.name: argument for argument in (*SB3_ARGUMENTS, *own)}
+    for name, value in given.items():
+        if name in stands_for:
+            raise InputTypeError(
+                f"{name} must not be given to {agent}, which stands for {name}={stands_for[name]!r}", name
+            )
+        if name in found:
+            raise InputTypeError(f"{name} must be given to {agent} once", name)
+        refuse_unknown(agent, name, known)
+        found[name] = value
+    checked = {}
+    for name, argument in known.items():
+        value = found.get(name, argument.default)
+        result = argument.check(name, value)
+        # What is SB3's gets to SB3 as it was given.
+        checked[name] = value if name in of_sb3 else result
+    return {**checked, **stands_for}
+
+
+def refuse_unknown(owner: str, name: str, known: Iterable[str]) -> None:
+    """TypeError for an argument that there is not, with the nearest ones."""
+    known = [*(argument.name for argument in _FIRST), *known]
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, n=2)
+        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else f"; it takes {', '.join(known)}"
+        raise InputTypeError(f"{owner} has no argument {name!r}{hint}", name)

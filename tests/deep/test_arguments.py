@@ -1,0 +1,99 @@
+"""One definition of each argument: what agents show, take, refuse, hand on and save follows from it."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+
+import pytest
+
+from holdfast.deep import EZGreedyDQN, OptionDQN, PerDQN, TempoRLDQN
+from holdfast.deep.arguments import OWN_ARGUMENTS, POLICY_ARGUMENTS, SB3_ARGUMENTS
+
+AGENTS = (PerDQN, TempoRLDQN, EZGreedyDQN)
+
+
+def made(agent: type[OptionDQN], *positional: object, **given: object) -> OptionDQN:
+    return agent("MlpPolicy", "CartPole-v1", *positional, **{"buffer_size": 50, **given})
+
+
+@pytest.mark.parametrize("agent", [OptionDQN, *AGENTS])
+def test_help_explains_every_argument(agent):
+    shown = [name for name in inspect.signature(agent).parameters if not name.startswith("_")]
+    assert len(shown) >= 30
+    text = pydoc.plain(pydoc.render_doc(agent))
+    explained = [line.strip(" |").partition(": ")[0] for line in text.splitlines() if ": " in line]
+    assert [name for name in shown if name not in explained] == []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_default_is_what_an_agent_has_that_is_given_nothing(agent):
+    model = made(agent)
+    for argument in agent.own_arguments:
+        default = inspect.signature(agent).parameters[argument.name].default
+        assert getattr(model, argument.name) == (list(default) if isinstance(default, tuple) else default)
+    for name, value in agent.stands_for.items():
+        assert getattr(model, name) == value
+        assert name not in inspect.signature(agent).parameters
+
+
+def test_an_explanation_anew_replaces_the_one_of_all_agents():
+    assert "Largest persistence K." in PerDQN.__doc__
+    assert "Largest persistence K." not in EZGreedyDQN.__doc__
+    assert "Longest duration K of an exploratory action." in EZGreedyDQN.__doc__
+
+
+def test_the_order_of_sb3_holds_for_arguments_without_a_name():
+    model = made(PerDQN, 1e-3, buffer_size=60)
+    assert model.learning_rate == 1e-3
+    assert PerDQN("MlpPolicy", "CartPole-v1", 1e-3, 70, 5).learning_starts == 5
+    with pytest.raises(TypeError, match="buffer_size must be given to PerDQN once"):
+        PerDQN("MlpPolicy", "CartPole-v1", 1e-3, 70, buffer_size=70)
+    with pytest.raises(TypeError, match="PerDQN takes at most 25 arguments without a name"):
+        PerDQN("MlpPolicy", "CartPole-v1", *range(24))
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_unknown_argument_is_told_of_its_neighbour(agent):
+    with pytest.raises(TypeError, match=rf"^{agent.__name__} has no argument 'kmax'; did you mean k_max\?$"):
+        made(agent, kmax=4)
+
+
+def test_a_policy_knows_its_arguments_too():
+    with pytest.raises(TypeError, match="MlpPolicy has no argument 'duelling'; did you mean dueling"):
+        made(PerDQN, policy_kwargs={"duelling": True})
+
+
+@pytest.mark.parametrize("argument", POLICY_ARGUMENTS, ids=lambda argument: argument.name)
+def test_what_is_the_policys_gets_there_from_the_agent_alone(argument):
+    with pytest.raises(ValueError, match=f"policy_kwargs must not have '{argument.name}'"):
+        made(PerDQN, policy_kwargs={argument.name: argument.default})
+    given = {"k_max": 3, "head_arch": [5], "dueling": True, "normalize_observations": "space"}
+    given |= {"decision_tolerance": 0.25, "interrupt_margin": 0.5}
+    assert getattr(made(PerDQN, **given).policy, argument.name) == given[argument.name]
+
+
+@pytest.mark.parametrize("name", ["alpha", "gamma", "prioritized", "bootstrap", "k_max", "pad_terminal"])
+def test_what_is_the_replays_gets_there_from_the_agent_alone(name):
+    with pytest.raises(ValueError, match=f"replay_buffer_kwargs must not have '{name}'"):
+        made(PerDQN, replay_buffer_kwargs={name: 1})
+    model = made(TempoRLDQN, k_max=3, gamma=0.5, prioritized=False, priority_alpha=0.3, pad_terminal=False)
+    expected = {"alpha": 0.3, "gamma": 0.5, "prioritized": False, "bootstrap": False, "k_max": 3}
+    assert getattr(model.replay_buffer, name) == {**expected, "pad_terminal": False}[name]
+
+
+def test_a_saved_state_is_of_the_arguments_that_training_depends_on():
+    identifying = {found.name for found in (*SB3_ARGUMENTS, *OWN_ARGUMENTS) if found.identifies}
+    model = made(TempoRLDQN)
+    assert identifying | {"pad_terminal"} <= set(model.state()["made_of"])
+    with pytest.raises(ValueError, match="must be of an agent with pad_terminal=False, not True"):
+        made(TempoRLDQN, pad_terminal=False).restore(model.state())
+
+
+def test_a_subclass_with_a_constructor_of_its_own():
+    class Named(OptionDQN):
+        def __init__(self, *arguments, nickname="x", **keywords):
+            self.nickname = nickname
+            super().__init__(*arguments, **keywords)
+
+    assert "nickname" in inspect.signature(Named).parameters
