@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -77,3 +78,11 @@ def test_type_checkers_see_the_names() -> None:
 def test_what_needs_no_agent_loads_no_agent(name: str) -> None:
     code = f"import sys, holdfast\nholdfast.{name}\nassert not {{'torch', 'numba'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("package", ["advice", "policies", "runs", "stats"])
+def test_every_public_name_of_a_package_can_be_imported(package: str) -> None:
+    module = importlib.import_module(f"holdfast.{package}")
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    with pytest.raises(AttributeError, match=f"module 'holdfast.{package}' has no attribute 'nothing'"):
+        _ = module.nothing

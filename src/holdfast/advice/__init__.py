@@ -3,8 +3,9 @@
 Names are imported when they are first used: to count needs nothing that draws.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from holdfast.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from holdfast.advice.exploring import EnvironmentAdvice, explore
@@ -28,20 +29,15 @@ __all__ = [
     "study_visitation",
 ]
 
-_MODULES = (
-    "visitation.random_options",
-    "visitation.results",
-    "visitation.study",
-    "visitation.pictures",
-    "fixed_skips.skips",
-    "exploring",
+__getattr__ = lazy_names(
+    __name__,
+    __all__,
+    (
+        "visitation.random_options",
+        "visitation.results",
+        "visitation.study",
+        "visitation.pictures",
+        "fixed_skips.skips",
+        "exploring",
+    ),
 )
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for place in _MODULES:
-            module = importlib.import_module(f"holdfast.advice.{place}")
-            if name in module.__all__:
-                return getattr(module, name)
-    raise AttributeError(f"module 'holdfast.advice' has no attribute {name!r}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 
@@ -98,11 +99,11 @@ _QUICK = Demo(
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
+    parser = add_verb(
+        verbs,
         "demo",
-        help="train an agent that holds its actions beside one that does not, and draw both",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "train an agent that holds its actions beside one that does not, and draw both",
+        _DESCRIPTION,
     )
     parser.add_argument("--quick", action="store_true", help="on a grid, with tables: half a minute")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of both trainings (default: 0)")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
 __all__ = ["add_parser", "find_pages"]
@@ -33,13 +34,7 @@ _TITLES = {
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
-        "docs",
-        help="list and print the pages of the documentation",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_verb(verbs, "docs", "list and print the pages of the documentation", _DESCRIPTION, _EXAMPLES)
     parser.add_argument("page", metavar="PAGE", nargs="?", help="page to print (default: list all pages)")
     parser.set_defaults(execute=run)
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.verbs import add_verb
 from holdfast.core.distribution import install_command
 
 __all__ = ["add_parser", "package_versions"]
@@ -34,11 +35,8 @@ _OPTIONAL = {
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
-        "doctor",
-        help="versions, threads, devices, and the optional parts that are installed",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_verb(
+        verbs, "doctor", "versions, threads, devices, and the optional parts that are installed", _DESCRIPTION
     )
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
     parser.set_defaults(execute=run)

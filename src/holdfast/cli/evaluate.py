@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
+from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ _BAR = 32
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
+    parser = add_verb(
+        verbs,
         "evaluate",
-        help="return, decisions per episode and holds of a run's best policy; films of it",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "return, decisions per episode and holds of a run's best policy; films of it",
+        _DESCRIPTION,
+        _EXAMPLES,
     )
     add_policy_arguments(parser, "drop a held action where another option is better by more than this")
     parser.add_argument("--episodes", type=int, default=20, metavar="N", help="episodes to play (default: 20)")

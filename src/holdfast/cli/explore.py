@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
     from holdfast.cli.train import whole_number
 
-    parser = verbs.add_parser(
+    parser = add_verb(
+        verbs,
         "explore",
-        help="how long should actions be held here: a k_max, and the numbers behind it",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "how long should actions be held here: a k_max, and the numbers behind it",
+        _DESCRIPTION,
+        _EXAMPLES,
     )
     parser.add_argument(
         "environment",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
+from holdfast.cli.verbs import add_verb
 
 if TYPE_CHECKING:
     from holdfast.policies.export import Export
@@ -32,12 +33,12 @@ Needs pip install 'holdfast-rl[onnx]'. To run the file, onnxruntime is enough.
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
+    parser = add_verb(
+        verbs,
         "export",
-        help="write a run's best policy as an ONNX file, for use without holdfast",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "write a run's best policy as an ONNX file, for use without holdfast",
+        _DESCRIPTION,
+        _EXAMPLES,
     )
     add_policy_arguments(parser, "noted in the file, for programs that drop what they hold")
     parser.add_argument("file", metavar="FILE", type=Path, help="the file to write, which ends in .onnx")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
 __all__ = ["add_parser"]
@@ -34,13 +35,7 @@ examples:
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
-        "plot",
-        help="draw the curves of runs, with intervals over seeds",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_verb(verbs, "plot", "draw the curves of runs, with intervals over seeds", _DESCRIPTION, _EXAMPLES)
     parser.add_argument(
         "runs",
         metavar="RUN",

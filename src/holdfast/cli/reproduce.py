@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.campaigns import check_csv, picture_name, run_and_show
 from holdfast.cli.engine_options import add_engine_options, make_engine
+from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ examples:
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
+    parser = add_verb(
+        verbs,
         "reproduce",
-        help="reproduce figures of the paper, at three scales, here or on a cluster",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "reproduce figures of the paper, at three scales, here or on a cluster",
+        _DESCRIPTION,
+        _EXAMPLES,
     )
     parser.add_argument(
         "label",

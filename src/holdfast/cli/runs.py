@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.verbs import add_verb
+
 if TYPE_CHECKING:
     from holdfast.runs import RunStatus
 
@@ -25,11 +27,8 @@ command that began it goes on with it), in use by another process, or damaged.
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
-        "runs",
-        help="list runs: algorithm, environment, steps, return, and how they stand",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_verb(
+        verbs, "runs", "list runs: algorithm, environment, steps, return, and how they stand", _DESCRIPTION
     )
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", type=Path, default=Path("runs"), help="where to look (default: runs)"

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.cli.verbs import add_verb
+
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
@@ -39,12 +41,12 @@ gamma, environment and version; read it with numpy.load.
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
+    parser = add_verb(
+        verbs,
         "solve",
-        help="exact optimal values of a grid or toy_text environment, for every persistence",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "exact optimal values of a grid or toy_text environment, for every persistence",
+        _DESCRIPTION,
+        _EXAMPLES,
     )
     parser.add_argument(
         "environment",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.engine_options import add_engine_options, make_engine
+from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
 __all__ = ["add_parser"]
@@ -32,12 +33,12 @@ def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
     from holdfast.cli.train import whole_number
 
-    parser = verbs.add_parser(
+    parser = add_verb(
+        verbs,
         "sweep",
-        help="train with every setting of a grid, here or on a cluster, and compare",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "train with every setting of a grid, here or on a cluster, and compare",
+        _DESCRIPTION,
+        _EXAMPLES,
     )
     parser.add_argument("--algo", metavar="NAME", help="the algorithm, as in train (default: perdqn)")
     parser.add_argument(

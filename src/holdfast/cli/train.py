@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,12 +115,12 @@ class _Habit(argparse.Action):
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = verbs.add_parser(
+    parser = add_verb(
+        verbs,
         "train",
-        help="train an agent, with checkpoints; the same command again goes on exactly",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "train an agent, with checkpoints; the same command again goes on exactly",
+        _DESCRIPTION,
+        _EXAMPLES,
         allow_abbrev=False,
     )
     parser.add_argument(

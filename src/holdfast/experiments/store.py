@@ -22,8 +22,7 @@ from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, setting_column
 from holdfast.files import (
     Entry,
-    FolderLock,
-    locked_folder,
+    LockableFolder,
     make_folders,
     parse_numbers,
     read_row_bytes,
@@ -38,7 +37,7 @@ _FILE = re.compile(r"([0-9a-f]{12})\.csv")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Store:
+class Store(LockableFolder):
     """What a campaign has on the disk.
 
     Args:
@@ -50,13 +49,12 @@ class Store:
         self.rows = self.folder / "rows"
         self.logs = self.folder / "logs"
         self.runs = self.folder / "runs"
-        self._entry = Entry(self.folder)
-        self._lock: FolderLock | None = None
+        super().__init__(Entry(self.folder))
 
     @property
     def is_campaign(self) -> bool:
         """Whether there is a campaign in it."""
-        return (self._entry / MANIFEST).is_there
+        return (self.entry / MANIFEST).is_there
 
     def create(self) -> None:
         """Make the folder, if it is not there; it must hold a campaign or nothing.
@@ -67,32 +65,10 @@ class Store:
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError(f"the campaign's folder must be a folder, but {self.folder} is a file")
         make_folders(self.folder)
-        if not self.is_campaign and any(not name.startswith(".") for name in self._entry.listed()):
+        if not self.is_campaign and any(not name.startswith(".") for name in self.entry.listed()):
             raise InputError(
                 f"the campaign's folder must be empty or hold a campaign, and {self.folder} holds something else"
             )
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Be the one who writes, for as long as the block lasts.
-
-        Raises:
-            FolderInUseError: Another process is.
-        """
-        with locked_folder(self._entry) as self._lock:
-            try:
-                yield
-            finally:
-                self._lock = None
-
-    def check_lock(self) -> None:
-        """See whether the folder that was locked is still there.
-
-        Raises:
-            ValueError: It was removed or replaced meanwhile.
-        """
-        if self._lock is not None:
-            self._lock.check()
 
     def begin(self) -> None:
         """Make the folders within, and clear away what a killed process left; only for who holds the lock.
@@ -101,27 +77,27 @@ class Store:
             ValueError: One of them is a link, or something else.
         """
         for folder in (self.rows, self.logs, self.runs):
-            within = self._entry / folder.name
+            within = self.entry / folder.name
             if folder != self.runs or within.is_there:
                 within.make_folder()
         for folder in (self.rows, self.logs):
-            tidy_files(self._entry / folder.name)
-        tidy_files(self._entry)
+            tidy_files(self.entry / folder.name)
+        tidy_files(self.entry)
 
     def path_of(self, job_id: str) -> Path:
         """The file of a job's rows."""
         return self.rows / f"{job_id}.csv"
 
     def _entry_of(self, job_id: str) -> Entry:
-        return self._entry / self.rows.name / f"{job_id}.csv"
+        return self.entry / self.rows.name / f"{job_id}.csv"
 
     def log_of(self, job_id: str) -> Entry:
         """The file of what a job said."""
-        return self._entry / self.logs.name / f"{job_id}.log"
+        return self.entry / self.logs.name / f"{job_id}.log"
 
     def place_of(self, job_id: str) -> Entry:
         """The folder of a job's own, which need not be there."""
-        return self._entry / self.runs.name / job_id
+        return self.entry / self.runs.name / job_id
 
     def stored(self) -> list[str]:
         """Ids of the jobs with rows.
@@ -129,7 +105,7 @@ class Store:
         Raises:
             ValueError: The rows are behind a link.
         """
-        names = (self._entry / self.rows.name).listed()
+        names = (self.entry / self.rows.name).listed()
         return [found[1] for found in map(_FILE.fullmatch, names) if found is not None]
 
     def done(self, jobs: Sequence[Job], manifest: Manifest) -> set[str]:

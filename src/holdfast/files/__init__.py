@@ -5,7 +5,15 @@ from holdfast.files.documents import parse_json, read_json, replace_json
 from holdfast.files.entries import Entry, as_entry, make_folders, remove_tree, walk_folders
 from holdfast.files.flushing import flush
 from holdfast.files.folders import find_folder, replace_folder, tidy_folder
-from holdfast.files.locking import LOCK, FolderInUseError, FolderLock, folder_in_use, locked_folder, remove_lock
+from holdfast.files.locking import (
+    LOCK,
+    FolderInUseError,
+    FolderLock,
+    LockableFolder,
+    folder_in_use,
+    locked_folder,
+    remove_lock,
+)
 from holdfast.files.named_errors import sync
 from holdfast.files.replacing import replace_file, tidy_files
 from holdfast.files.rows import (
@@ -24,6 +32,7 @@ __all__ = [
     "Entry",
     "FolderInUseError",
     "FolderLock",
+    "LockableFolder",
     "Rows",
     "as_entry",
     "find_folder",

@@ -14,7 +14,15 @@ from filelock import SoftFileLock, Timeout, lock_descriptor
 from holdfast.core.errors import InputError
 from holdfast.files.entries import Entry, refuse_second_name
 
-__all__ = ["LOCK", "FolderInUseError", "FolderLock", "folder_in_use", "locked_folder", "remove_lock"]
+__all__ = [
+    "LOCK",
+    "FolderInUseError",
+    "FolderLock",
+    "LockableFolder",
+    "folder_in_use",
+    "locked_folder",
+    "remove_lock",
+]
 
 LOCK = ".lock"
 """Name of the file that locks a folder."""
@@ -78,6 +86,40 @@ def locked_folder(folder: Path | Entry) -> Iterator[FolderLock]:
             yield FolderLock(entry, handle)
     finally:
         os.close(handle)
+
+
+class LockableFolder:
+    """A folder that one process at a time writes to.
+
+    Args:
+        entry: The folder.
+    """
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self._lock: FolderLock | None = None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the one who writes, for as long as the block lasts; the lock dies with the process.
+
+        Raises:
+            FolderInUseError: Another process is.
+        """
+        with locked_folder(self.entry) as self._lock:
+            try:
+                yield
+            finally:
+                self._lock = None
+
+    def check_lock(self) -> None:
+        """See whether the folder that was locked is still there.
+
+        Raises:
+            ValueError: It was removed or replaced meanwhile.
+        """
+        if self._lock is not None:
+            self._lock.check()
 
 
 def folder_in_use(folder: Path | Entry) -> bool:

@@ -3,8 +3,9 @@
 Names are imported when they are first used: the list of algorithms alone is quick to have.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from holdfast.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from holdfast.policies.algorithms import ALGORITHMS, Algorithm, find_algorithm
@@ -26,13 +27,4 @@ __all__ = [
     "open_policy",
 ]
 
-_MODULES = ("algorithms", "evaluation", "policy_files", "opened", "export")
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for place in _MODULES:
-            module = importlib.import_module(f"holdfast.policies.{place}")
-            if name in module.__all__:
-                return getattr(module, name)
-    raise AttributeError(f"module 'holdfast.policies' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, __all__, ("algorithms", "evaluation", "policy_files", "opened", "export"))

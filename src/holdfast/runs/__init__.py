@@ -3,8 +3,9 @@
 Names are imported when they are first used.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from holdfast.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from holdfast.runs.config import RunConfig
@@ -26,13 +27,4 @@ __all__ = [
     "train",
 ]
 
-_MODULES = ("config", "directory", "progress", "stopping", "training")
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for place in _MODULES:
-            module = importlib.import_module(f"holdfast.runs.{place}")
-            if name in module.__all__:
-                return getattr(module, name)
-    raise AttributeError(f"module 'holdfast.runs' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, __all__, ("config", "directory", "progress", "stopping", "training"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ from holdfast.files import (
     LOCK,
     Entry,
     FolderInUseError,
-    FolderLock,
+    LockableFolder,
     find_folder,
     folder_in_use,
-    locked_folder,
     make_folders,
     read_document,
     read_last_rows,
@@ -76,7 +75,7 @@ class RunStatus:
     problem: str | None = None
 
 
-class RunFolder:
+class RunFolder(LockableFolder):
     """The files of one run.
 
     Args:
@@ -85,7 +84,7 @@ class RunFolder:
     """
 
     def __init__(self, path: str | os.PathLike[str] | Entry) -> None:
-        self.entry = path if isinstance(path, Entry) else Entry(Path(path))
+        super().__init__(path if isinstance(path, Entry) else Entry(Path(path)))
         self.path = self.entry.path
         self.metrics = self.entry / "metrics.csv"
         self.evaluations = self.entry / "evaluations.csv"
@@ -93,7 +92,6 @@ class RunFolder:
         self.timing = self.entry / "timing.csv"
         self.config_file = self.entry / _CONFIG
         self._checkpoint = self.entry / _CHECKPOINT
-        self._lock: FolderLock | None = None
 
     @property
     def is_run(self) -> bool:
@@ -137,28 +135,6 @@ class RunFolder:
     def remove_lock(self) -> None:
         """Remove the lock's file; only for who holds it."""
         remove_lock(self.entry)
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Be the one who writes, for as long as the block lasts; the lock dies with the process.
-
-        Raises:
-            RunInUseError: Another process is.
-        """
-        with locked_folder(self.entry) as self._lock:
-            try:
-                yield
-            finally:
-                self._lock = None
-
-    def check_lock(self) -> None:
-        """See whether the folder that was locked is still there.
-
-        Raises:
-            ValueError: It was removed or replaced meanwhile.
-        """
-        if self._lock is not None:
-            self._lock.check()
 
     def write_config(self, config: RunConfig) -> None:
         """Write down what the run is."""
