@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.compiling import compiled
-from holdfast.tabular.compiled import best_value, bootstrapped_return, k_step_return, persistence_index, toward
+from holdfast.tabular.compiled import (
+    best_value,
+    bootstrapped_return,
+    k_step_return,
+    persistence_index,
+    toward,
+    window_target,
+)
 from holdfast.tabular.rule import HeldOption, LearningRule, Tables
 
 __all__ = ["learn", "learn_all_persistences", "learn_skips", "learn_steps"]
@@ -55,17 +62,13 @@ def learn_all_persistences(q: Floats, option: HeldOption, rule: LearningRule) ->
         end = states[j]
         ends_episode = terminated and j == kappa
         learns_longer = rule.bootstraps or (rule.pad_terminal and ends_episode)
-        end_value = best_value(q[end], n_valued)
+        end_value, held_values = best_value(q[end], n_valued), q[end, action]
         reward = 0.0
         for i in range(j - 1, -1, -1):
             start, k = states[i], j - i
             reward = rewards[i] + powers[1] * reward
-            target = bootstrapped_return(reward, powers[k], end_value, ends_episode)
-            at = persistence_index(k)
-            q[start, action, at] = toward(q[start, action, at], target, alpha)
-            for d in range(1, k_max - k + 1 if learns_longer else 1):
-                held_value = q[end, action, persistence_index(d)]
-                target = bootstrapped_return(reward, powers[k], held_value, ends_episode)
+            for d in range(k_max - k + 1 if learns_longer else 1):
+                target = window_target(reward, powers[k], d, end_value, held_values, ends_episode)
                 at = persistence_index(k + d)
                 q[start, action, at] = toward(q[start, action, at], target, alpha)
             if start == end:  # bumping into a wall: what was just learned is the end's value too
