@@ -16,7 +16,7 @@ from holdfast.core.rewards import LARGEST_REWARD
 from holdfast.tabular.compiled import draw_held_action, draw_option, greedy_option
 from holdfast.tabular.option_loop import is_cut
 from holdfast.tabular.rule import HeldOption, LearningRule, Tables
-from holdfast.tabular.run_state import EpisodeOutcomes, RunState, reset_seed
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState, episode_seed
 from holdfast.tabular.updates import learn
 
 __all__ = ["GymSteps", "Steps", "run_in_python"]
@@ -55,7 +55,7 @@ class GymSteps:
 
     def begin(self, episode: int, purpose: str) -> int:
         """Reset with the episode's own seed."""
-        observation, _ = self._env.reset(seed=reset_seed(self._seed, purpose, episode))
+        observation, _ = self._env.reset(seed=episode_seed(self._seed, purpose, episode))
         return self._state(observation)
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
