@@ -51,6 +51,7 @@ def run_episodes(
     """
     q, skip_values, carry = tables
     agent, environment, evaluation = streams
+    alpha, gamma, updates_per_step = rule.alpha, rule.powers[1], rule.updates_per_step
     durations, longest = rule.durations, len(rule.powers) - 1
     states, rewards = np.zeros(longest + 1, dtype=np.int64), np.zeros(longest)
     for episode in range(len(epsilons)):
@@ -82,8 +83,8 @@ def run_episodes(
                     left = 0
             steps += kappa
             option = HeldOption(states, action, rewards, kappa, terminated)
-            if rule.updates_per_step > 0.0:
-                learn_steps(q, carry, option, rule)
+            if updates_per_step > 0.0:
+                learn_steps(q, carry, option, alpha, gamma, updates_per_step)
             else:
                 learn_all_persistences(q, option, rule)
             if len(skip_values) > 0:

@@ -32,21 +32,24 @@ Floats = NDArray[np.float64]
 
 
 @compiled
-def learn_steps(q: Floats, carry: Floats, option: HeldOption, rule: LearningRule) -> None:
+def learn_steps(
+    q: Floats, carry: Floats, option: HeldOption, alpha: float, gamma: float, updates_per_step: float
+) -> None:
     """Q(s,a) ← (1 − α) Q(s,a) + α [r + γ max Q(s',·)] in a table (S, A, 1), step by step.
 
     Each step is learned from as often as is due; a fraction of an update is carried over to the next step.
     """
     states, action, rewards, kappa, terminated = option
-    alpha, gamma, updates_per_step = rule.alpha, rule.powers[1], rule.updates_per_step
+    owed = carry[0]
     for i in range(kappa):
         start, end = states[i], states[i + 1]
-        carry[0] += updates_per_step
-        while carry[0] >= 1.0:
-            ends_episode = terminated and i + 1 == kappa
+        ends_episode = terminated and i + 1 == kappa
+        owed += updates_per_step
+        while owed >= 1.0:
             target = bootstrapped_return(rewards[i], gamma, best_value(q[end], 1), ends_episode)
             q[start, action, 0] = toward(q[start, action, 0], target, alpha)
-            carry[0] -= 1.0
+            owed -= 1.0
+    carry[0] = owed
 
 
 @compiled
@@ -98,7 +101,7 @@ def learn_skips(skip_values: Floats, q: Floats, option: HeldOption, rule: Learni
 def learn(tables: Tables, option: HeldOption, rule: LearningRule) -> None:
     """Learn from one option what the rule says: from its steps, or from all its sub-transitions, or from both."""
     if rule.updates_per_step > 0.0:
-        learn_steps(tables.q, tables.carry, option, rule)
+        learn_steps(tables.q, tables.carry, option, rule.alpha, rule.powers[1], rule.updates_per_step)
     else:
         learn_all_persistences(tables.q, option, rule)
     if len(tables.skip_values) > 0:
