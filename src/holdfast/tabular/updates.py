@@ -26,19 +26,25 @@ from holdfast.tabular.compiled import (
 )
 from holdfast.tabular.rule import HeldOption, LearningRule, Tables
 
-__all__ = ["learn", "learn_all_persistences", "learn_skips", "learn_steps"]
+__all__ = ["learn", "learn_all_persistences", "learn_one_step", "learn_skips", "learn_steps"]
 
 Floats = NDArray[np.float64]
+
+
+@compiled
+def learn_one_step(
+    q: Floats, state: int, action: int, reward: float, following: int, terminated: bool, alpha: float, gamma: float
+) -> None:
+    """Q(s,a) ← (1 − α) Q(s,a) + α [r + γ max Q(s',·)], in a table (S, A, 1)."""
+    target = bootstrapped_return(reward, gamma, best_value(q[following], 1), terminated)
+    q[state, action, 0] = toward(q[state, action, 0], target, alpha)
 
 
 @compiled
 def learn_steps(
     q: Floats, carry: Floats, option: HeldOption, alpha: float, gamma: float, updates_per_step: float
 ) -> None:
-    """Q(s,a) ← (1 − α) Q(s,a) + α [r + γ max Q(s',·)] in a table (S, A, 1), step by step.
-
-    Each step is learned from as often as is due; a fraction of an update is carried over to the next step.
-    """
+    """Learn from each step of an option as often as is due; a fraction of an update is carried over."""
     states, action, rewards, kappa, terminated = option
     owed = carry[0]
     for i in range(kappa):
@@ -46,8 +52,7 @@ def learn_steps(
         ends_episode = terminated and i + 1 == kappa
         owed += updates_per_step
         while owed >= 1.0:
-            target = bootstrapped_return(rewards[i], gamma, best_value(q[end], 1), ends_episode)
-            q[start, action, 0] = toward(q[start, action, 0], target, alpha)
+            learn_one_step(q, start, action, rewards[i], end, ends_episode, alpha, gamma)
             owed -= 1.0
     carry[0] = owed
 
