@@ -53,7 +53,7 @@ def run_episodes(
     agent, environment, evaluation = streams
     alpha, gamma, updates_per_step = rule.alpha, rule.powers[1], rule.updates_per_step
     owed = carry[0]
-    durations, longest = rule.durations, len(rule.powers) - 1
+    durations, powers, longest = rule.durations, rule.powers, len(rule.powers) - 1
     states, rewards = np.zeros(longest + 1, dtype=np.int64), np.zeros(longest)
     for episode in range(len(epsilons)):
         epsilon, state = epsilons[episode], first_state(model, environment)
@@ -91,7 +91,8 @@ def run_episodes(
             if updates_per_step == 0.0:
                 learn_all_persistences(q, HeldOption(states, action, rewards, kappa, terminated), rule)
             if len(skip_values) > 0:
-                learn_skips(skip_values, q, HeldOption(states, action, rewards, kappa, terminated), rule)
+                option = HeldOption(states, action, rewards, kappa, terminated)
+                learn_skips(skip_values, q, option, alpha, powers, rule.pad_terminal)
         log.training_returns[episode] = total
         log.steps[episode] = steps
         log.decisions[episode] = decisions

@@ -84,20 +84,22 @@ def learn_all_persistences(q: Floats, option: HeldOption, rule: LearningRule) ->
 
 
 @compiled
-def learn_skips(skip_values: Floats, q: Floats, option: HeldOption, rule: LearningRule) -> None:
+def learn_skips(
+    skip_values: Floats, q: Floats, option: HeldOption, alpha: float, powers: Floats, pad_terminal: bool
+) -> None:
     """Update ``skip_values`` (S, A, K) in place with every sub-transition of one skip.
 
     With ``pad_terminal`` a sub-transition that ends the episode stands for all longer ones too.
     """
     states, action, rewards, kappa, terminated = option
-    alpha, powers, k_max = rule.alpha, rule.powers, skip_values.shape[2]
+    k_max = skip_values.shape[2]
     for length in range(kappa, 0, -1):
         for i in range(kappa - length + 1):
             start, end = states[i], states[i + length]
             ends_episode = terminated and i + length == kappa
             reward = k_step_return(rewards, i, length, powers[1])
             target = bootstrapped_return(reward, powers[length], best_value(q[end], 1), ends_episode)
-            longest = k_max if rule.pad_terminal and ends_episode else length
+            longest = k_max if pad_terminal and ends_episode else length
             for k in range(length, longest + 1):
                 at = persistence_index(k)
                 skip_values[start, action, at] = toward(skip_values[start, action, at], target, alpha)
@@ -110,4 +112,4 @@ def learn(tables: Tables, option: HeldOption, rule: LearningRule) -> None:
     else:
         learn_all_persistences(tables.q, option, rule)
     if len(tables.skip_values) > 0:
-        learn_skips(tables.skip_values, tables.q, option, rule)
+        learn_skips(tables.skip_values, tables.q, option, rule.alpha, rule.powers, rule.pad_terminal)
