@@ -54,6 +54,31 @@ def test_the_cache_hits_in_a_second_process_and_misses_when_anything_changes(tmp
     assert printed(CALL, tmp_path) == "300 1"
 
 
+PLAIN = """
+from formulas.parts import twice
+
+def formula(x):
+    return twice(x) + 1
+"""
+PARTS = "def twice(x):\n    return {} * x\n"
+
+
+def test_plain_functions_of_a_package_are_compiled_with_the_one_that_calls_them(tmp_path: Path) -> None:
+    package = tmp_path / "formulas"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "whole.py").write_text(PLAIN)
+    (package / "parts.py").write_text(PARTS.format(2))
+    call = (
+        "from holdfast.core.compiling import compiled; from formulas import whole; f = compiled(whole.formula); "
+        "print(f(3), sum(f.stats.cache_hits.values()), whole.formula.__globals__['twice'].__name__)"
+    )
+    assert printed(call, tmp_path) == "7 0 twice"
+    assert printed(call, tmp_path) == "7 1 twice"
+    (package / "parts.py").write_text(PARTS.format(4))
+    assert printed(call, tmp_path) == "13 0 twice"
+
+
 PAIR = "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    {}: float\n    {}: float\n"
 READER = """
 from holdfast.core.compiling import compiled

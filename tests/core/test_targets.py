@@ -11,6 +11,7 @@ from holdfast.core.history import PartialHistory
 from holdfast.core.targets import (
     STATE_VALUES,
     all_persistence_target,
+    best_value,
     bootstrapped_return,
     double_state_value,
     empirical_all_persistence,
@@ -20,6 +21,8 @@ from holdfast.core.targets import (
     primitive_state_value,
     skip_target,
     state_value,
+    toward,
+    window_target,
 )
 
 # Three states, two actions, three persistences. Nothing may read the values of state 0, where histories start.
@@ -49,6 +52,20 @@ def test_bootstrapped_return_by_hand():
         np.array([3.0, 3.0]), np.array([0.5, 0.5]), np.array([7.0, 7.0]), np.array([False, True])
     )
     np.testing.assert_array_equal(result, [6.5, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("rest", "terminated", "expected"),
+    # V(1) = 7, Q(1,1,·) = 2, 7, -1: 3 + .5·7 complete; 3 + .5·2 and 3 + .5·(-1) with one and three steps to go.
+    [(0, False, 6.5), (1, False, 4.0), (3, False, 2.5), (0, True, 3.0), (2, True, 3.0)],
+)
+def test_window_target_by_hand(rest, terminated, expected):
+    assert window_target(3.0, 0.5, rest, best_value(Q[1], 3), Q[1, 1], terminated) == expected
+
+
+def test_best_value_and_toward_by_hand():
+    assert [best_value(Q[1], n) for n in (1, 2, 3)] == [2.0, 7.0, 7.0]
+    assert toward(8.0, 4.0, 0.25) == 7.0
 
 
 def test_all_persistence_target_by_hand():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.envs import GridWorld
 from holdfast.mdp import NoConvergenceError, TabularMDP, q_star, solve
 from holdfast.mdp.kernels import SparseKernel
-from holdfast.mdp.likeliest import likeliest_outcomes
+from holdfast.mdp.likeliest_outcomes import likeliest_outcomes
 from tests.mdp.literal import best_values
 from tests.mdp.random_mdps import RandomMDP, random_mdps
 

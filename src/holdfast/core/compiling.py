@@ -33,7 +33,9 @@ def compiled(function: F) -> F:
     """Compile ``function`` on its first call, and keep the machine code on disk for later processes.
 
     It may call other compiled functions by name; those of other files must be imported or made above it in its
-    file, and so must the constants that it reads and the classes of the named tuples that it is called with.
+    file, and so must the constants that it reads and the classes of the named tuples that it is called with. Plain
+    functions of its own package that it calls by name are compiled with it: so the formulas of ``core``, which
+    knows nothing of numba, may be built from each other.
     Where no folder for the cache can be written, or the source cannot be read, it is compiled in every process.
     With the environment variable ``NUMBA_DISABLE_JIT=1`` it stays the function that it is.
     """
@@ -42,10 +44,12 @@ def compiled(function: F) -> F:
         return function
     assert isinstance(function, FunctionType)
     # A copy: the original's name stays as it is.
-    twin = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    plain = {name: compiled(callee) for name, callee in _plain_callees(function).items()}
+    names = {**function.__globals__, **plain} if plain else function.__globals__
+    twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
     twin.__module__, twin.__doc__ = function.__module__, function.__doc__
     try:
-        twin.__qualname__ = f"{function.__qualname__}_{fingerprint(function)}"
+        twin.__qualname__ = f"{function.__qualname__}_{fingerprint(twin)}"
         return jit(twin, cache=True)  # type: ignore[no-any-return]
     except (RuntimeError, OSError):  # numba's "cannot cache function": nowhere to write; or no source to read
         return jit(twin)  # type: ignore[no-any-return]
@@ -67,6 +71,19 @@ def fingerprint(function: FunctionType) -> str:
     for fact in _facts(function.__globals__, function.__globals__, package):
         digest.update(fact)
     return digest.hexdigest()[:12]
+
+
+def _plain_callees(function: FunctionType) -> dict[str, FunctionType]:
+    """Functions of the package of ``function`` that it reads by name and that are not compiled, by their names."""
+    package = function.__module__.partition(".")[0]
+    known = {name: function.__globals__.get(name) for name in function.__code__.co_names}
+    return {
+        name: value
+        for name, value in known.items()
+        if isinstance(value, FunctionType)
+        and value is not function
+        and value.__module__.partition(".")[0] == package
+    }
 
 
 def _facts(names: Mapping[str, Any], own: Mapping[str, Any], package: str) -> Iterator[bytes]:

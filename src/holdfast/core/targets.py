@@ -1,7 +1,9 @@
 """What an observed transition says a value should be: the empirical operators T̂*, T̂^κ and Ĥ^κ.
 
-The first half are the formulas, on numbers or arrays. The second half applies them to a table Q of shape
-(S, A, K) and a partial history, as the paper writes the operators.
+First come the formulas for one window s → s' of a held action, in the subset of Python that compiles; the tabular
+learners run these, compiled. Then come their forms on arrays, a reference that nothing trains by: the tensors of
+``deep`` are tested against it. Last, the formulas are applied to a table Q of shape (S, A, K) and a partial
+history, as the paper writes the operators; this is a reference too.
 
 The paper prints the bootstrap of T̂^κ at s_{t+k}; that state was never reached (k > κ). It is s_{t+κ}.
 """
@@ -20,6 +22,7 @@ from holdfast.core.options import duration_at, persistence_index
 __all__ = [
     "STATE_VALUES",
     "all_persistence_target",
+    "best_value",
     "bootstrapped_return",
     "double_state_value",
     "empirical_all_persistence",
@@ -29,6 +32,8 @@ __all__ = [
     "primitive_state_value",
     "skip_target",
     "state_value",
+    "toward",
+    "window_target",
 ]
 
 STATE_VALUES = ("options", "primitive")
@@ -47,10 +52,41 @@ def bootstrapped_return(reward: Any, discount: Any, next_value: Any, terminated:
     return reward + discount * (1.0 - terminated) * next_value
 
 
+def best_value(values: Any, n_durations: Any) -> Any:
+    """V(s): the largest value of a table (A, K) among its first ``n_durations`` persistences."""
+    best = values[0, 0]
+    for a in range(values.shape[0]):
+        for position in range(n_durations):
+            best = max(best, values[a, position])
+    return best
+
+
+def window_target(
+    reward: Any, discount: Any, rest: Any, next_state_value: Any, next_held_values: Any, terminated: Any
+) -> Any:
+    """Ĥ^κ for one window of ℓ steps and persistence k: through V(s') if ℓ = k, else by holding on for k − ℓ.
+
+    Args:
+        reward: r^ℓ.
+        discount: γ^ℓ.
+        rest: k − ℓ.
+        next_state_value: V(s'); not read unless ``rest`` is 0.
+        next_held_values: (K,) Q(s',a,·); not read if ``rest`` is 0.
+        terminated: Whether s' is terminal.
+    """
+    next_value = next_state_value if rest == 0 else next_held_values[persistence_index(rest)]
+    return bootstrapped_return(reward, discount, next_value, terminated)
+
+
+def toward(value: Any, target: Any, alpha: Any) -> Any:
+    """(1 − α)·value + α·target: one update of a table."""
+    return (1.0 - alpha) * value + alpha * target
+
+
 def all_persistence_target(
     reward: Any, discount: Any, complete: Any, next_state_value: Any, next_held_value: Any, terminated: Any
 ) -> Any:
-    """TD target of a tuple in D_k: through V(s') where the window is complete, else by going on holding.
+    """``window_target`` on arrays, for reference: through V(s') where the window is complete, else by holding on.
 
     Args:
         reward: r^ℓ.
@@ -128,10 +164,7 @@ def empirical_optimality(
     _check_table(q, history)
     if not 1 <= k <= history.kappa:
         raise ValueError(f"k must be in 1..kappa = {history.kappa} to be read off the history, not {k}")
-    terminated = history.terminated and k == history.kappa
-    reward = history.k_step_return(0, k, gamma)
-    value = 0.0 if terminated else state_value(q[history.states[k]], kind)
-    return float(bootstrapped_return(reward, discounts(gamma, k)[k], value, terminated))
+    return _target(q, history, k, k, gamma, kind)
 
 
 def empirical_bootstrap(q: NDArray[np.floating], history: PartialHistory, k: int, gamma: float) -> float:
@@ -143,10 +176,7 @@ def empirical_bootstrap(q: NDArray[np.floating], history: PartialHistory, k: int
     kappa = history.kappa
     if not kappa < k <= q.shape[-1]:
         raise ValueError(f"k must be in kappa+1 = {kappa + 1}..k_max = {q.shape[-1]}, not {k}")
-    reward = history.k_step_return(0, kappa, gamma)
-    held = q[history.states[kappa], history.action, persistence_index(k - kappa)]
-    value = 0.0 if history.terminated else held
-    return float(bootstrapped_return(reward, discounts(gamma, kappa)[kappa], value, history.terminated))
+    return _target(q, history, k, kappa, gamma, "options")
 
 
 def empirical_all_persistence(
@@ -166,6 +196,20 @@ def empirical_all_persistence(
         else:
             targets[index] = empirical_bootstrap(q, history, k, gamma)
     return targets
+
+
+def _target(
+    q: NDArray[np.floating], history: PartialHistory, k: int, length: int, gamma: float, kind: str
+) -> float:
+    """What the first ``length`` steps of ``history`` say of persistence ``k``."""
+    reward, discount = history.k_step_return(0, length, gamma), discounts(gamma, length)[length]
+    if history.terminated and length == history.kappa:
+        return reward
+    values = q[history.states[length]]
+    target = window_target(
+        reward, discount, k - length, state_value(values, kind), values[history.action], terminated=False
+    )
+    return float(target)
 
 
 def _check_table(q: NDArray[np.floating], history: PartialHistory) -> None:

@@ -12,10 +12,10 @@ from holdfast.core.checks import check_integer, check_real
 from holdfast.core.errors import InputError
 from holdfast.mdp.evaluation import policy_values
 from holdfast.mdp.kernels import DenseKernel, DeterministicKernel, SparseKernel
-from holdfast.mdp.likeliest import likeliest_outcomes
+from holdfast.mdp.likeliest_outcomes import likeliest_outcomes
 from holdfast.mdp.model import TabularMDP
 from holdfast.mdp.operators import Operator, bellman_optimality, held_returns
-from holdfast.mdp.waves import Waves, is_better
+from holdfast.mdp.policy_improvement import ImprovementWaves, is_better
 
 __all__ = ["FixedPoint", "NoConvergenceError", "fixed_point", "k_values", "q_star", "q_star_options"]
 
@@ -173,7 +173,7 @@ def _settled(sweep: Operator, q: NDArray[np.float64], max_sweeps: int) -> NDArra
 def _improve_policy(mdp: TabularMDP, policy: NDArray[np.int64], max_iterations: int) -> NDArray[np.float64]:
     """Howard's policy iteration from ``policy``; in deterministic models improvements are passed on in waves."""
     states = np.arange(mdp.n_states)
-    waves = Waves(mdp) if isinstance(mdp.kernel, DeterministicKernel) else None
+    waves = ImprovementWaves(mdp) if isinstance(mdp.kernel, DeterministicKernel) else None
     highest = np.full(mdp.n_states, -np.inf)
     for _ in range(max_iterations):
         values = policy_values(mdp, policy)

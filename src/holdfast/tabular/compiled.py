@@ -26,10 +26,12 @@ __all__ = [
     "persistence_index",
     "scaled_index",
     "toward",
+    "window_target",
 ]
 
 Floats = NDArray[np.float64]
 
+best_value: Any = compiled(targets.best_value)
 bootstrapped_return: Any = compiled(targets.bootstrapped_return)
 duration_at: Any = compiled(options.duration_at)
 count_best: Any = compiled(choice.count_best)
@@ -41,22 +43,8 @@ longest_within: Any = compiled(choice.longest_within)
 nth_best: Any = compiled(choice.nth_best)
 persistence_index: Any = compiled(options.persistence_index)
 scaled_index: Any = compiled(choice.scaled_index)
-
-
-@compiled
-def toward(value: float, target: float, alpha: float) -> float:
-    """(1 − α)·value + α·target."""
-    return (1.0 - alpha) * value + alpha * target
-
-
-@compiled
-def best_value(values: Floats, n_durations: int) -> float:
-    """Largest value of a table (A, K) among its first ``n_durations`` persistences."""
-    best = values[0, 0]
-    for a in range(values.shape[0]):
-        for position in range(n_durations):
-            best = max(best, values[a, position])
-    return best  # type: ignore[no-any-return]
+toward: Any = compiled(targets.toward)
+window_target: Any = compiled(targets.window_target)
 
 
 @compiled

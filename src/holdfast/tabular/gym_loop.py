@@ -16,12 +16,16 @@ from holdfast.core.rewards import LARGEST_REWARD
 from holdfast.tabular.compiled import draw_held_action, draw_option, greedy_option
 from holdfast.tabular.option_loop import is_cut
 from holdfast.tabular.rule import HeldOption, LearningRule, Tables
-from holdfast.tabular.run_state import EpisodeOutcomes, RunState, reset_seed
+from holdfast.tabular.run_state import EpisodeOutcomes, RunState, episode_seed
 from holdfast.tabular.updates import learn
 
 __all__ = ["GymSteps", "Steps", "run_in_python"]
 
 Floats = NDArray[np.float64]
+
+# Handing a generator to compiled code takes longer than these few draws.
+_draw_held_action, _draw_option = in_python(draw_held_action), in_python(draw_option)
+_greedy_option = in_python(greedy_option)
 
 
 class Steps(Protocol):
@@ -55,7 +59,7 @@ class GymSteps:
 
     def begin(self, episode: int, purpose: str) -> int:
         """Reset with the episode's own seed."""
-        observation, _ = self._env.reset(seed=reset_seed(self._seed, purpose, episode))
+        observation, _ = self._env.reset(seed=episode_seed(self._seed, purpose, episode))
         return self._state(observation)
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
@@ -150,13 +154,12 @@ def _evaluate(
 def _decide(
     tables: Tables, rule: LearningRule, state: int, epsilon: float, agent: np.random.Generator
 ) -> tuple[int, int, bool]:
-    """The training decision of the compiled loop, without handing the generator to compiled code."""
+    """The training decision of the compiled loop."""
     if len(rule.durations) > 0:
-        return in_python(draw_held_action)(tables.q[state], epsilon, rule.durations, agent)
-    draw = in_python(draw_option)
-    action, k, exploratory = draw(tables.q[state], epsilon, agent)
+        return _draw_held_action(tables.q[state], epsilon, rule.durations, agent)
+    action, k, exploratory = _draw_option(tables.q[state], epsilon, agent)
     if len(tables.skip_values) > 0:  # the skip has a coin of its own
-        _, k, _ = draw(tables.skip_values[state, action : action + 1], epsilon, agent)
+        _, k, _ = _draw_option(tables.skip_values[state, action : action + 1], epsilon, agent)
     return action, k, exploratory
 
 
@@ -164,10 +167,9 @@ def _decide_greedily(
     tables: Tables, rule: LearningRule, state: int, evaluation: np.random.Generator
 ) -> tuple[int, int]:
     """Its greedy decision."""
-    choose = in_python(greedy_option)
-    action, k = choose(tables.q[state], rule.tolerance, rule.ties_at_random, evaluation)
+    action, k = _greedy_option(tables.q[state], rule.tolerance, rule.ties_at_random, evaluation)
     if len(tables.skip_values) > 0:
-        _, k = choose(tables.skip_values[state, action : action + 1], 0.0, False, evaluation)
+        _, k = _greedy_option(tables.skip_values[state, action : action + 1], 0.0, False, evaluation)
     return action, k
 
 

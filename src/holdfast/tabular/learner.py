@@ -26,10 +26,10 @@ from holdfast.tabular.simulator import FlatModel, ModelSteps
 from holdfast.tabular.updates import learn
 from holdfast.tabular.world import Trainable, World, find_world
 
-__all__ = ["Progress", "TabularLearner", "check_epsilon", "check_seeds"]
+__all__ = ["ProgressCallback", "TabularLearner", "check_epsilon", "check_seeds"]
 
 Floats = NDArray[np.float64]
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Called with the number of episodes done and that of all episodes, over all seeds."""
 
 PAPER_EPSILON = Exponential(0.99)
@@ -116,7 +116,7 @@ class TabularLearner(ABC):
         episodes: int,
         seeds: Sequence[int] = (0,),
         *,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         loop: str = "auto",
         evaluate: bool = True,
     ) -> FitResult:
@@ -319,7 +319,7 @@ class TabularLearner(ABC):
 class _Told(NamedTuple):
     """Who is told how far a run is, and what it adds to."""
 
-    progress: Progress
+    progress: ProgressCallback
     done_before: int
     total: int
 

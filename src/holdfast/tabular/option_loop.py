@@ -20,7 +20,7 @@ from holdfast.tabular.compiled import (
 from holdfast.tabular.rule import HeldOption, LearningRule, Tables
 from holdfast.tabular.run_state import EpisodeOutcomes
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
-from holdfast.tabular.updates import learn_all_persistences, learn_skips, learn_steps
+from holdfast.tabular.updates import learn_all_persistences, learn_one_step, learn_skips
 
 __all__ = ["Streams", "is_cut", "run_episodes"]
 
@@ -51,7 +51,9 @@ def run_episodes(
     """
     q, skip_values, carry = tables
     agent, environment, evaluation = streams
-    durations, longest = rule.durations, len(rule.powers) - 1
+    alpha, gamma, updates_per_step = rule.alpha, rule.powers[1], rule.updates_per_step
+    owed = carry[0]
+    durations, powers, longest = rule.durations, rule.powers, len(rule.powers) - 1
     states, rewards = np.zeros(longest + 1, dtype=np.int64), np.zeros(longest)
     for episode in range(len(epsilons)):
         epsilon, state = epsilons[episode], first_state(model, environment)
@@ -70,10 +72,15 @@ def run_episodes(
             states[0] = state
             while left > 0:
                 outcome = draw_outcome(model, state, action, environment)
-                state = model.successors[outcome]
-                terminated = model.terminal[state]
-                total += model.rewards[outcome]
-                rewards[kappa] = model.rewards[outcome]
+                reward, following = model.rewards[outcome], model.successors[outcome]
+                terminated = model.terminal[following]
+                owed += updates_per_step
+                while owed >= 1.0:
+                    learn_one_step(q, state, action, reward, following, terminated, alpha, gamma)
+                    owed -= 1.0
+                state = following
+                total += reward
+                rewards[kappa] = reward
                 kappa += 1
                 states[kappa] = state
                 ended = terminated or steps + kappa >= step_limit
@@ -81,19 +88,18 @@ def run_episodes(
                 if left > 0 and margin < np.inf and is_cut(q[state], action, left, margin):
                     left = 0
             steps += kappa
-            option = HeldOption(states, action, rewards, kappa, terminated)
-            if rule.updates_per_step > 0.0:
-                learn_steps(q, carry, option, rule)
-            else:
-                learn_all_persistences(q, option, rule)
+            if updates_per_step == 0.0:
+                learn_all_persistences(q, HeldOption(states, action, rewards, kappa, terminated), rule)
             if len(skip_values) > 0:
-                learn_skips(skip_values, q, option, rule)
+                option = HeldOption(states, action, rewards, kappa, terminated)
+                learn_skips(skip_values, q, option, alpha, powers, rule.pad_terminal)
         log.training_returns[episode] = total
         log.steps[episode] = steps
         log.decisions[episode] = decisions
         if len(log.greedy_returns) > 0:
             shown = greedy_episode(model, tables, rule, step_limit, evaluation)
             log.greedy_returns[episode], log.greedy_steps[episode], log.greedy_decisions[episode] = shown
+    carry[0] = owed
 
 
 @compiled

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.saved import restore_generator, take, take_array, take_integer, take_mapping
 
-__all__ = ["EpisodeOutcomes", "RunState", "reset_seed", "stream"]
+__all__ = ["EpisodeOutcomes", "RunState", "episode_seed", "stream"]
 
 _STREAMS = ("initial", "agent", "environment", "evaluation")
 
@@ -124,7 +124,7 @@ def stream(seed: int, name: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(_branch(seed, name)))
 
 
-def reset_seed(seed: int, purpose: str, episode: int) -> int:
+def episode_seed(seed: int, purpose: str, episode: int) -> int:
     """Seed with which a Gymnasium environment begins an episode for ``"training"`` or ``"evaluation"``."""
     branch = _branch(seed, "environment" if purpose == "training" else "evaluation", episode)
     return int(branch.generate_state(1)[0])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from holdfast.core.checks import check_choice, check_integer, check_real
 from holdfast.core.history import discounts
 from holdfast.core.options import duration_at, persistence_index
+from holdfast.core.targets import bootstrapped_return, toward
 from holdfast.mdp import TabularMDP, q_star_options
 from holdfast.tabular.learner import check_seeds
 from holdfast.tabular.run_state import stream
@@ -105,7 +106,7 @@ class _Samples(NamedTuple):
 
 
 def _full_update(q: Floats, samples: _Samples, alpha: float, gamma: float, bootstraps: bool) -> Floats:
-    """Every (s,a,k) of (run, S, A, K) updated."""
+    """Every (s,a,k) of (run, S, A, K) updated; terminal states must be worth 0."""
     n_runs, _, n_actions, k_max = q.shape
     runs, actions = np.arange(n_runs)[:, None, None], np.arange(n_actions)
     powers = discounts(gamma, k_max)
@@ -113,12 +114,13 @@ def _full_update(q: Floats, samples: _Samples, alpha: float, gamma: float, boots
     result = q.copy()
     for index in reversed(range(k_max)):  # last end first, as in the update of one history
         k, ends, rewards = duration_at(index), samples.ends[index], samples.rewards[index]
-        target = rewards + powers[k] * values[runs, ends]
-        result[..., index] = (1.0 - alpha) * result[..., index] + alpha * target
+        target = bootstrapped_return(rewards, powers[k], values[runs, ends], terminated=False)
+        result[..., index] = toward(result[..., index], target, alpha)
         for d in range(1, k_max - k + 1) if bootstraps else ():
-            target = rewards + powers[k] * q[runs, ends, actions, persistence_index(d)]
+            held_values = q[runs, ends, actions, persistence_index(d)]
+            target = bootstrapped_return(rewards, powers[k], held_values, terminated=False)
             at = persistence_index(k + d)
-            result[..., at] = (1.0 - alpha) * result[..., at] + alpha * target
+            result[..., at] = toward(result[..., at], target, alpha)
     return result
 
 

@@ -16,30 +16,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.compiling import compiled
-from holdfast.tabular.compiled import best_value, bootstrapped_return, k_step_return, persistence_index, toward
+from holdfast.tabular.compiled import (
+    best_value,
+    bootstrapped_return,
+    k_step_return,
+    persistence_index,
+    toward,
+    window_target,
+)
 from holdfast.tabular.rule import HeldOption, LearningRule, Tables
 
-__all__ = ["learn", "learn_all_persistences", "learn_skips", "learn_steps"]
+__all__ = ["learn", "learn_all_persistences", "learn_one_step", "learn_skips", "learn_steps"]
 
 Floats = NDArray[np.float64]
 
 
 @compiled
-def learn_steps(q: Floats, carry: Floats, option: HeldOption, rule: LearningRule) -> None:
-    """Q(s,a) ← (1 − α) Q(s,a) + α [r + γ max Q(s',·)] in a table (S, A, 1), step by step.
+def learn_one_step(
+    q: Floats, state: int, action: int, reward: float, following: int, terminated: bool, alpha: float, gamma: float
+) -> None:
+    """Q(s,a) ← (1 − α) Q(s,a) + α [r + γ max Q(s',·)], in a table (S, A, 1)."""
+    target = bootstrapped_return(reward, gamma, best_value(q[following], 1), terminated)
+    q[state, action, 0] = toward(q[state, action, 0], target, alpha)
 
-    Each step is learned from as often as is due; a fraction of an update is carried over to the next step.
-    """
+
+@compiled
+def learn_steps(
+    q: Floats, carry: Floats, option: HeldOption, alpha: float, gamma: float, updates_per_step: float
+) -> None:
+    """Learn from each step of an option as often as is due; a fraction of an update is carried over."""
     states, action, rewards, kappa, terminated = option
-    alpha, gamma, updates_per_step = rule.alpha, rule.powers[1], rule.updates_per_step
+    owed = carry[0]
     for i in range(kappa):
         start, end = states[i], states[i + 1]
-        carry[0] += updates_per_step
-        while carry[0] >= 1.0:
-            ends_episode = terminated and i + 1 == kappa
-            target = bootstrapped_return(rewards[i], gamma, best_value(q[end], 1), ends_episode)
-            q[start, action, 0] = toward(q[start, action, 0], target, alpha)
-            carry[0] -= 1.0
+        ends_episode = terminated and i + 1 == kappa
+        owed += updates_per_step
+        while owed >= 1.0:
+            learn_one_step(q, start, action, rewards[i], end, ends_episode, alpha, gamma)
+            owed -= 1.0
+    carry[0] = owed
 
 
 @compiled
@@ -55,17 +70,13 @@ def learn_all_persistences(q: Floats, option: HeldOption, rule: LearningRule) ->
         end = states[j]
         ends_episode = terminated and j == kappa
         learns_longer = rule.bootstraps or (rule.pad_terminal and ends_episode)
-        end_value = best_value(q[end], n_valued)
+        end_value, held_values = best_value(q[end], n_valued), q[end, action]
         reward = 0.0
         for i in range(j - 1, -1, -1):
             start, k = states[i], j - i
             reward = rewards[i] + powers[1] * reward
-            target = bootstrapped_return(reward, powers[k], end_value, ends_episode)
-            at = persistence_index(k)
-            q[start, action, at] = toward(q[start, action, at], target, alpha)
-            for d in range(1, k_max - k + 1 if learns_longer else 1):
-                held_value = q[end, action, persistence_index(d)]
-                target = bootstrapped_return(reward, powers[k], held_value, ends_episode)
+            for d in range(k_max - k + 1 if learns_longer else 1):
+                target = window_target(reward, powers[k], d, end_value, held_values, ends_episode)
                 at = persistence_index(k + d)
                 q[start, action, at] = toward(q[start, action, at], target, alpha)
             if start == end:  # bumping into a wall: what was just learned is the end's value too
@@ -73,20 +84,22 @@ def learn_all_persistences(q: Floats, option: HeldOption, rule: LearningRule) ->
 
 
 @compiled
-def learn_skips(skip_values: Floats, q: Floats, option: HeldOption, rule: LearningRule) -> None:
+def learn_skips(
+    skip_values: Floats, q: Floats, option: HeldOption, alpha: float, powers: Floats, pad_terminal: bool
+) -> None:
     """Update ``skip_values`` (S, A, K) in place with every sub-transition of one skip.
 
     With ``pad_terminal`` a sub-transition that ends the episode stands for all longer ones too.
     """
     states, action, rewards, kappa, terminated = option
-    alpha, powers, k_max = rule.alpha, rule.powers, skip_values.shape[2]
+    k_max = skip_values.shape[2]
     for length in range(kappa, 0, -1):
         for i in range(kappa - length + 1):
             start, end = states[i], states[i + length]
             ends_episode = terminated and i + length == kappa
             reward = k_step_return(rewards, i, length, powers[1])
             target = bootstrapped_return(reward, powers[length], best_value(q[end], 1), ends_episode)
-            longest = k_max if rule.pad_terminal and ends_episode else length
+            longest = k_max if pad_terminal and ends_episode else length
             for k in range(length, longest + 1):
                 at = persistence_index(k)
                 skip_values[start, action, at] = toward(skip_values[start, action, at], target, alpha)
@@ -95,8 +108,8 @@ def learn_skips(skip_values: Floats, q: Floats, option: HeldOption, rule: Learni
 def learn(tables: Tables, option: HeldOption, rule: LearningRule) -> None:
     """Learn from one option what the rule says: from its steps, or from all its sub-transitions, or from both."""
     if rule.updates_per_step > 0.0:
-        learn_steps(tables.q, tables.carry, option, rule)
+        learn_steps(tables.q, tables.carry, option, rule.alpha, rule.powers[1], rule.updates_per_step)
     else:
         learn_all_persistences(tables.q, option, rule)
     if len(tables.skip_values) > 0:
-        learn_skips(tables.skip_values, tables.q, option, rule)
+        learn_skips(tables.skip_values, tables.q, option, rule.alpha, rule.powers, rule.pad_terminal)

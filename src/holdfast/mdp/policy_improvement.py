@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holdfast.mdp.kernels import DeterministicKernel
 from holdfast.mdp.model import TabularMDP
 
-__all__ = ["ROUNDING", "Waves", "is_better"]
+__all__ = ["ROUNDING", "ImprovementWaves", "is_better"]
 
 ROUNDING = 1e-13
 """What is better by less than this part of itself is not, or policies would go round in circles."""
@@ -29,7 +29,7 @@ def is_better(offered: NDArray[np.float64], held: NDArray[np.float64]) -> NDArra
     return np.greater(offered - held, ROUNDING * np.abs(held) + _SMALLEST)
 
 
-class Waves:
+class ImprovementWaves:
     """The steps (s,a) of a deterministic model by the state they enter.
 
     Args:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from holdfast.mdp import NoConvergenceError, TabularMDP, bellman_optimality, q_star
-from holdfast.mdp.waves import Waves, is_better
+from holdfast.mdp.policy_improvement import ImprovementWaves, is_better
 from tests.mdp.random_mdps import RandomMDP, random_mdps
 
 
@@ -35,7 +35,7 @@ class TestSpread:
         # 0-1-2-3, 3 terminal, γ = ½. That 2 is worth 1 was just found: 1 is worth ½ then, and 0 is worth ¼. From
         # there it goes no further: back to 1 offers 2 a quarter only.
         values, policy = np.array([0.0, 0.0, 1.0, 0.0]), np.array([0, 0, 1, 0])
-        Waves(corridor(3, 0.5)).spread(values, policy, np.array([2]))
+        ImprovementWaves(corridor(3, 0.5)).spread(values, policy, np.array([2]))
         assert values.tolist() == [0.25, 0.5, 1.0, 0.0]
         assert policy.tolist() == [1, 1, 1, 0]
 
@@ -43,19 +43,19 @@ class TestSpread:
         # From 0 to 1 for 2, 7 or 3.
         mdp = TabularMDP([[1, 1, 1], [1, 1, 1]], [[2.0, 7.0, 3.0], [0.0, 0.0, 0.0]], 0.5)
         values, policy = np.array([0.0, 0.0]), np.array([0, 0])
-        Waves(mdp).spread(values, policy, np.array([1]))
+        ImprovementWaves(mdp).spread(values, policy, np.array([1]))
         assert (values.tolist(), policy.tolist()) == ([7.0, 0.0], [1, 0])
 
     def test_what_nothing_leads_to_changes_nothing(self) -> None:
         mdp = TabularMDP([[1], [1]], [[1.0], [0.0]], 0.5)
         values, policy = np.array([1.0, 0.0]), np.array([0, 0])
-        Waves(mdp).spread(values, policy, np.array([0]))
+        ImprovementWaves(mdp).spread(values, policy, np.array([0]))
         assert values.tolist() == [1.0, 0.0]
 
     def test_it_does_not_go_round_for_ever(self) -> None:
         # A state that pays 1 for ever is worth 10^6, which waves of one step each would need millions for.
         values, policy = np.array([1.0]), np.array([0])
-        Waves(TabularMDP([[0]], [[1.0]], 0.999999)).spread(values, policy, np.array([0]))
+        ImprovementWaves(TabularMDP([[0]], [[1.0]], 0.999999)).spread(values, policy, np.array([0]))
         assert 1.0 < values[0] < 100.0
 
 
