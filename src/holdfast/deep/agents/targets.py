@@ -1,7 +1,7 @@
 """The TD targets of a batch, with option values laid out (U, A, K).
 
-``bootstrapped_return`` is ``core``'s own. What reads values off tensors is the twin of what ``core`` has for arrays,
-and tested against it.
+``bootstrapped_return`` is ``core``'s own. What reads values off tensors is the twin of what ``core`` has for
+arrays, and tested against it.
 """
 
 from __future__ import annotations
