@@ -1,6 +1,7 @@
 """The TD targets of a batch, with option values laid out (U, A, K).
 
-They are the twins on tensors of ``holdfast.core.targets``, which ``holdfast.deep.speed.target_cache`` compiles.
+``bootstrapped_return`` is ``core``'s own. What reads values off tensors is the twin of what ``core`` has for
+arrays, and tested against it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import torch as th
 
 from holdfast.core.checks import check_choice
 from holdfast.core.options import persistence_index
+from holdfast.core.targets import bootstrapped_return
 from holdfast.deep.arguments import TARGET_VALUES
 
 __all__ = [
@@ -54,7 +56,7 @@ def all_persistence_targets(
 ) -> th.Tensor:
     """r^ℓ + γ^ℓ (1−done) · (V(s') where complete, else Q⁻(s',a,k−ℓ)); all (K, B)."""
     next_values = th.where(complete, next_state_values, next_held_values)
-    return rewards + (1 - dones) * discounts * next_values
+    return bootstrapped_return(rewards, discounts, next_values, dones)
 
 
 def skip_targets(
@@ -76,4 +78,4 @@ def skip_targets(
         next_index: (K, B) which of them each tuple leads to.
     """
     next_values = state_values("double", target_q, online_q)[next_index]
-    return rewards + (1 - dones) * discounts * next_values
+    return bootstrapped_return(rewards, discounts, next_values, dones)

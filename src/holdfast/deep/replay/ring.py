@@ -468,6 +468,7 @@ class OptionReplayBuffer(ReplayBuffer):
 
 _window_length = compiled(window_length)
 _k_step_return = compiled(k_step_return)
+_duration_at = compiled(duration_at)
 
 
 @compiled
@@ -501,7 +502,8 @@ def _tuples(
     for index in range(rows.shape[0]):
         for b in range(rows.shape[1]):
             row = rows[index, b]
-            length = max(1, _window_length(index + 1, left[row]))
+            k = _duration_at(index)
+            length = max(1, _window_length(k, left[row]))
             last = (row + (length - 1) * n_envs) % n_rows
             for step in range(length):
                 window[step] = rewards[(row + step * n_envs) % n_rows]
@@ -510,7 +512,7 @@ def _tuples(
             discount[index, b] = powers[length]
             is_end = dones[last] > 0 and not (through_timeouts and timeouts[last] > 0)
             done[index, b] = 1.0 if is_end else 0.0
-            rest[index, b] = index + 1 - length
+            rest[index, b] = k - length
             # An empty view's tuples, which weigh nothing, may point at the head, which has no next row.
             last_states[index, b] = max(next_row[last], 0)
     return held, returns, discount, done, rest, last_states

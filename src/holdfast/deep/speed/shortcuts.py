@@ -44,7 +44,7 @@ def can_keep_targets(k_max: int, normalizer: Any, target_value: str) -> bool:
     One view gains nothing by it, what a training VecNormalize says of an observation changes, and the choices of
     an online network change with every step.
     """
-    return not _closed and k_max > 1 and normalizer is None and target_value != "double"
+    return not _closed and k_max > 1 and normalizer is None and target_value in ("options", "primitive")
 
 
 def can_pass_by_hand(parameters: list[th.Tensor] | None, observations: Any) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
+from holdfast.core.options import persistence_index
 from holdfast.core.saved import take_array
 from holdfast.core.targets import bootstrapped_return
 
@@ -167,6 +168,7 @@ def _not_as_written(rows: Rows, stamps: NDArray[np.int64], written: NDArray[np.i
 
 
 _bootstrapped_return = compiled(bootstrapped_return)
+_persistence_index = compiled(persistence_index)
 
 
 @compiled
@@ -193,12 +195,12 @@ def kept_targets(
         primitive: Whether V(s') is the maximum over actions held once, rather than over all options.
     """
     targets = np.empty_like(rewards)
-    considered = 1 if primitive else values.shape[2]
+    considered = 1 if primitive else values.shape[2]  # persistences
     for index in range(targets.shape[0]):
         for b in range(targets.shape[1]):
             at_end = values[next_rows[index, b]]
             if rest[index, b] > 0:
-                next_value = at_end[actions[index, b], rest[index, b] - 1]
+                next_value = at_end[actions[index, b], _persistence_index(rest[index, b])]
             else:
                 next_value = at_end[:, :considered].max()
             targets[index, b] = _bootstrapped_return(
