@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["EXIT_OUTPUT_LOST", "flushed", "let_go_of_output", "usable_streams"]
+__all__ = ["EXIT_OUTPUT_LOST", "flushed", "usable_streams"]
 
 EXIT_OUTPUT_LOST = 1
 
@@ -32,12 +32,48 @@ _PLAIN = {
 """What stands for our characters where they cannot be shown."""
 
 
+class _Unbroken:
+    """A stream to print to that falls silent when the reader of its pipe has gone, as behind ``| head``.
+
+    Whoever prints goes on with its work: only that work decides the exit code.
+
+    Args:
+        stream: Where everything goes until then.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Print."""
+        try:
+            return int(self._stream.write(text))
+        except BrokenPipeError:
+            _let_go_of(self._stream)
+            return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Print several lines."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Write what is still buffered."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            _let_go_of(self._stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextmanager
 def usable_streams() -> Iterator[None]:
     """Let whatever is printed arrive, for as long as the block lasts.
 
-    Characters that a stream cannot show are replaced. With a closed standard output the results go to the standard
-    error; where that is closed too, nobody can be told.
+    Characters that a stream cannot show are replaced. A stream whose reader has gone falls silent. With a closed
+    standard output the results go to the standard error; where that is closed too, nobody can be told.
     """
     _occupy_standard_descriptors()
     before = sys.stdout, sys.stderr
@@ -47,6 +83,7 @@ def usable_streams() -> Iterator[None]:
         sys.stdout = sys.stdout or sys.stderr
         streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
         changed = [(stream, errors) for stream in streams if (errors := _replaced_errors(stream)) is not None]
+        sys.stdout, sys.stderr = _Unbroken(sys.stdout), _Unbroken(sys.stderr)
         try:
             yield
         finally:
@@ -61,12 +98,8 @@ def flushed(code: int) -> int:
     """Write what is still buffered; ``code``, or another exit code where the output is lost."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough: nothing is wrong.
-        let_go_of_output()
-        return 0
     except OSError as error:
-        let_go_of_output()
+        _let_go_of(sys.stdout)
         if code != 0:
             return code
         sys.stderr.write(f"holdfast: the standard output cannot be written: {error.strerror or error}\n")
@@ -74,11 +107,11 @@ def flushed(code: int) -> int:
     return code
 
 
-def let_go_of_output() -> None:
+def _let_go_of(stream: Any) -> None:
     """Send what is still to be printed nowhere: else Python would try again when the process ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
     finally:
         os.close(nowhere)
 
