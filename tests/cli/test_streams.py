@@ -161,3 +161,40 @@ def make():
     env.unwrapped.step = step
     return env
 """
+
+
+# Environments that take the streams away ----------------------------------------------------------------------
+
+THIEF = """
+import os, sys
+from holdfast.envs import make_env
+
+def make(how):
+    exec(how)
+    return make_env("cliff")
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["sys.stdout.close()", "sys.stdout = None", "sys.stdout = sys.stderr = None", "sys.stderr.close()"],
+)
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=" ".join)
+def test_results_arrive_whatever_an_environment_does_to_the_streams(
+    how: str, more: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "thief.py").write_text(THIEF)
+    train = ["train", "thief:make", "--algo", "q", "--episodes", "20", "--out", "run", *more]
+    run = run_with("", [*train, "--env-kwargs", f"how={how!r}"], cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert ('"event": "result"' if more else "finished: ") in run.stdout
+    assert "Traceback" not in run.stderr
+
+
+def test_an_output_that_is_closed_for_good_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "thief.py").write_text(THIEF)
+    train = ["train", "thief:make", "--algo", "q", "--episodes", "20", "--out", "run"]
+    run = run_with("", [*train, "--env-kwargs", "how='sys.__stdout__.close()'"], cwd=tmp_path)
+    assert run.returncode == 1
+    assert "holdfast: the standard output cannot be written: it was closed\n" in run.stderr
+    assert "Traceback" not in run.stderr

@@ -33,9 +33,7 @@ def test_a_failure_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     assert list(tmp_path.iterdir()) == [target]
 
 
-@pytest.mark.skipif(
-    not Path("/proc/self").exists(), reason="every folder takes files here"
-)
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="every folder takes files here")
 def test_errors_name_the_file_that_was_asked_for() -> None:
     with pytest.raises(FileNotFoundError) as caught, replace_file(Path("/proc/a.png")):
         pass

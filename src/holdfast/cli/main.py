@@ -17,7 +17,7 @@ from holdfast.cli.faults import recorded_fault
 from holdfast.cli.leaving import run_verb
 from holdfast.cli.notices import notices
 from holdfast.cli.option_names import as_typed
-from holdfast.cli.streams import flushed, usable_streams
+from holdfast.cli.streams import flushed, restore_streams, usable_streams
 from holdfast.cli.values import printable
 from holdfast.core.errors import InputError
 
@@ -78,7 +78,10 @@ def _run(argv: Sequence[str] | None) -> int:
         return 0
     try:
         with notices(sys.stderr, f"holdfast {arguments.verb}", getattr(arguments, "quiet", False)):
-            return run_verb(arguments)
+            try:
+                return run_verb(arguments)
+            finally:
+                restore_streams()
     except KeyboardInterrupt:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")
         return EXIT_INTERRUPTED

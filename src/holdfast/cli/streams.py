@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["EXIT_OUTPUT_LOST", "flushed", "usable_streams"]
+__all__ = ["EXIT_OUTPUT_LOST", "flushed", "restore_streams", "results", "usable_streams"]
 
 EXIT_OUTPUT_LOST = 1
 
@@ -35,7 +35,8 @@ _PLAIN = {
 class _Unbroken:
     """A stream to print to that falls silent when the reader of its pipe has gone, as behind ``| head``.
 
-    Whoever prints goes on with its work: only that work decides the exit code.
+    Whoever prints goes on with its work: only that work decides the exit code. Code of a user that closes it does
+    not close the stream itself.
 
     Args:
         stream: Where everything goes until then.
@@ -44,8 +45,15 @@ class _Unbroken:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the stream itself was closed."""
+        return bool(getattr(self._stream, "closed", False))
+
     def write(self, text: str) -> int:
-        """Print."""
+        """Print; nothing arrives where the stream itself was closed, which ``flushed`` tells at the end."""
+        if self.is_closed:
+            return len(text)
         try:
             return int(self._stream.write(text))
         except BrokenPipeError:
@@ -59,13 +67,34 @@ class _Unbroken:
 
     def flush(self) -> None:
         """Write what is still buffered."""
+        if self.is_closed:
+            return
         try:
             self._stream.flush()
         except BrokenPipeError:
             _let_go_of(self._stream)
 
+    def close(self) -> None:
+        """Write what is still buffered: others print here, too."""
+        self.flush()
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+_in_use: list[tuple[_Unbroken, _Unbroken]] = []
+"""Standard output and standard error of the commands that run, the innermost last."""
+
+
+def results() -> Any:
+    """Where results are printed: the standard output, whatever code of a user has made of ``sys.stdout``."""
+    return _in_use[-1][0] if _in_use else sys.stdout
+
+
+def restore_streams() -> None:
+    """Undo what code of a user has made of ``sys.stdout`` and ``sys.stderr``."""
+    if _in_use:
+        sys.stdout, sys.stderr = _in_use[-1]
 
 
 @contextmanager
@@ -83,10 +112,12 @@ def usable_streams() -> Iterator[None]:
         sys.stdout = sys.stdout or sys.stderr
         streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
         changed = [(stream, errors) for stream in streams if (errors := _replaced_errors(stream)) is not None]
-        sys.stdout, sys.stderr = _Unbroken(sys.stdout), _Unbroken(sys.stderr)
+        _in_use.append((_Unbroken(sys.stdout), _Unbroken(sys.stderr)))
+        restore_streams()
         try:
             yield
         finally:
+            _in_use.pop()
             for stream, errors in changed:
                 # An environment may have closed it.
                 with suppress(ValueError, OSError):
@@ -96,13 +127,16 @@ def usable_streams() -> Iterator[None]:
 
 def flushed(code: int) -> int:
     """Write what is still buffered; ``code``, or another exit code where the output is lost."""
+    output = results()
     try:
-        sys.stdout.flush()
+        output.flush()
     except OSError as error:
-        _let_go_of(sys.stdout)
-        if code != 0:
-            return code
-        sys.stderr.write(f"holdfast: the standard output cannot be written: {error.strerror or error}\n")
+        _let_go_of(output)
+        problem = error.strerror or str(error)
+    else:
+        problem = "it was closed" if getattr(output, "is_closed", False) else ""
+    if problem and code == 0:
+        sys.stderr.write(f"holdfast: the standard output cannot be written: {problem}\n")
         return EXIT_OUTPUT_LOST
     return code
 
