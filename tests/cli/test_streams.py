@@ -109,3 +109,92 @@ def test_names_that_no_encoding_has_are_shown_somehow(
     assert main(["train", "cliff", "--algo", "q", "--out", named]) == 2
     assert "the run's folder must have a name in UTF-8, not 'out-\\udcff'" in capsys.readouterr().err
     assert sorted(path.name for path in Path(named).iterdir()) == ["values.npz", "values.png"]
+
+
+# Pipes whose reader has gone --------------------------------------------------------------------------------
+
+
+def run_into_a_broken_pipe(arguments: Sequence[str], *streams: str, **more: Any) -> int:
+    """The exit code of a command some of whose streams nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return run_with("", arguments, **dict.fromkeys(streams, writer), **more).returncode
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize("streams", [["stdout"], ["stderr"], ["stdout", "stderr"]], ids="+".join)
+@pytest.mark.parametrize("more", [["--json", "--checkpoint-every", "0"], []], ids=" ".join)
+def test_a_training_goes_on_when_nobody_reads_about_it(
+    streams: list[str], more: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    train = ["train", "cliff", "--algo", "perq", "--episodes", "300", "--out", str(out), *more]
+    assert run_into_a_broken_pipe(train, *streams) == 0
+    assert len((out / "metrics.csv").read_text().splitlines()) == 301
+    assert (out / "policy").exists()
+
+
+def test_failed_jobs_are_a_failure_whether_or_not_anybody_reads_of_them(tmp_path: Path) -> None:
+    (tmp_path / "broken_world.py").write_text(BROKEN_WORLD)
+    sweep = ["sweep", "--algo", "perq", "--env", "broken_world:make", "--grid", "alpha=.1,.5"]
+    more = ["--seeds", "1", "--episodes", "5", "--jobs", "1", "--out", str(tmp_path / "sweep")]
+    assert run_into_a_broken_pipe([*sweep, *more], "stdout", cwd=tmp_path) == 1
+
+
+def test_bad_input_is_bad_input_whether_or_not_anybody_reads_of_it() -> None:
+    assert run_into_a_broken_pipe(["solve", "cliff", "--k-max", "0"], "stdout", "stderr") == 2
+
+
+def test_a_page_that_nobody_reads_to_its_end_is_no_failure() -> None:
+    assert run_into_a_broken_pipe(["docs", "theory"], "stdout") == 0
+
+
+BROKEN_WORLD = """
+from holdfast.envs import make_env
+
+def make():
+    env = make_env("FrozenLake-v1")
+    def step(action):
+        raise KeyError("arm")
+    env.unwrapped.step = step
+    return env
+"""
+
+
+# Environments that take the streams away ----------------------------------------------------------------------
+
+THIEF = """
+import os, sys
+from holdfast.envs import make_env
+
+def make(how):
+    exec(how)
+    return make_env("cliff")
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["sys.stdout.close()", "sys.stdout = None", "sys.stdout = sys.stderr = None", "sys.stderr.close()"],
+)
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=" ".join)
+def test_results_arrive_whatever_an_environment_does_to_the_streams(
+    how: str, more: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "thief.py").write_text(THIEF)
+    train = ["train", "thief:make", "--algo", "q", "--episodes", "20", "--out", "run", *more]
+    run = run_with("", [*train, "--env-kwargs", f"how={how!r}"], cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert ('"event": "result"' if more else "finished: ") in run.stdout
+    assert "Traceback" not in run.stderr
+
+
+def test_an_output_that_is_closed_for_good_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "thief.py").write_text(THIEF)
+    train = ["train", "thief:make", "--algo", "q", "--episodes", "20", "--out", "run"]
+    run = run_with("", [*train, "--env-kwargs", "how='sys.__stdout__.close()'"], cwd=tmp_path)
+    assert run.returncode == 1
+    assert "holdfast: the standard output cannot be written: it was closed\n" in run.stderr
+    assert "Traceback" not in run.stderr

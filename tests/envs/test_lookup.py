@@ -1,3 +1,4 @@
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -6,7 +7,7 @@ import gymnasium
 import pytest
 
 from holdfast.core.errors import InputError
-from holdfast.envs import SHORT_NAMES, GridWorld, is_code, make_env
+from holdfast.envs import SHORT_NAMES, GridWorld, grids, is_code, make_env
 
 
 @pytest.mark.parametrize("name", [*SHORT_NAMES, "Cliff", "SYNC_GRID", "holdfast/Cliff-v0"])
@@ -262,3 +263,20 @@ def test_an_id_that_an_installed_package_registers(tmp_path: Path, monkeypatch: 
 def test_the_name_of_a_map_is_no_map() -> None:
     with pytest.raises(ValueError, match=r"not its name: holdfast\.envs\.make_env\('cliff'\) makes"):
         GridWorld("cliff")
+
+
+@pytest.mark.parametrize("error", [KeyError("corner"), TypeError("no"), MemoryError("map")], ids=repr)
+def test_faults_of_a_grids_own_constructor_are_not_the_users(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    # As if it stood in holdfast's own code, which is what the place of an exception tells.
+    own = types.FunctionType(
+        fail.__code__.replace(co_filename=grids.__file__), fail.__globals__, "fail", None, fail.__closure__
+    )
+    monkeypatch.setattr(grids.GridWorld, "__init__", own)
+    with pytest.raises(type(error)) as caught:
+        make_env("cliff")
+    assert caught.value is error

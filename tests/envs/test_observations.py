@@ -91,3 +91,41 @@ def test_spaces_without_a_number_are_known() -> None:
         assert not has_numbers(space)
     for space in (BOX, PAIR, BITS, BOTH, ROW, spaces.Discrete(1), spaces.Text(5)):
         assert has_numbers(space)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (np.uint8, np.array([-5, 3000])),
+        (np.uint8, np.array([0, 256], np.uint16)),
+        (np.uint8, np.array([-1, 0], np.int8)),
+        (np.uint8, np.array([0.5, 1.0])),
+        (np.uint8, np.array([0.0, 1e9], np.float32)),
+        (np.int64, np.array([0.0, 2.0**63])),
+        (np.int64, np.array([0, 2**63], np.uint64)),
+        (np.uint8, [1, 300]),
+    ],
+    ids=repr,
+)
+def test_numbers_that_would_become_others_in_their_space_are_told(dtype: Any, values: Any) -> None:
+    space = spaces.Box(0, 100, (2,), dtype)
+    limits = np.iinfo(dtype)
+    told = observation_problem(space, values)
+    assert told is not None
+    assert told.endswith(f"must be whole numbers in {limits.min}..{limits.max} ({np.dtype(dtype)})")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (np.uint8, np.array([0, 255])),
+        (np.uint8, np.array([0.0, 255.0])),
+        (np.uint8, np.array([True, False])),
+        (np.int64, np.array([0, 255], np.uint8)),
+        (np.int8, np.array([-128, 127], np.int64)),
+        (np.uint8, [1, 2]),
+    ],
+    ids=repr,
+)
+def test_numbers_that_stay_the_same_in_their_space_go_through(dtype: Any, values: Any) -> None:
+    assert observation_problem(spaces.Box(0, 100, (2,), dtype), values) is None

@@ -31,3 +31,17 @@ def test_a_failure_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path)
         write_half()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="every folder takes files here")
+def test_errors_name_the_file_that_was_asked_for() -> None:
+    with pytest.raises(FileNotFoundError) as caught, replace_file(Path("/proc/a.png")):
+        pass
+    assert caught.value.filename == "/proc/a.png"
+    assert ".part" not in str(caught.value)
+
+
+def test_errors_name_a_missing_folders_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, replace_file(tmp_path / "missing" / "a.png"):
+        pass
+    assert caught.value.filename == str(tmp_path / "missing" / "a.png")

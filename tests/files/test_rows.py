@@ -4,6 +4,7 @@ import math
 import os
 import re
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -322,3 +323,43 @@ def test_the_quick_reader_refuses_what_the_other_refuses(rows: str, tmp_path: Pa
     path.write_text("a,b\n" + rows)
     with pytest.raises(ValueError, match="is damaged"):
         read_numbers(path, ("a", "b"))
+
+
+@pytest.mark.parametrize("every", [2**19, 2**20, 3 * 2**18])
+def test_lines_of_zeros_are_not_read_to_their_end(every: int, path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(HEADER.encode())
+        for place in range(every, 2**25, every):
+            file.seek(place)
+            file.write(b"\n")
+        file.truncate(2**25)
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=sentence(path, "is damaged: it has zero bytes in its lines")):
+            read_rows(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**23
+
+
+def test_a_large_file_that_is_nearly_all_holes_is_refused(path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(f"{HEADER}1,2\n".encode())
+        file.truncate(2**27)
+    with pytest.raises(InputError, match=sentence(path, "is damaged: it is nearly all holes")):
+        read_rows(path)
+
+
+def test_zeros_that_a_crash_left_behind_a_large_file_are_left_out(path: Path) -> None:
+    row = "1,2\n"
+    n = 2**20 // len(row)
+    path.write_bytes(HEADER.encode() + row.encode() * n + bytes(4096))
+    assert len(read_rows(path)["step"]) == n
+
+
+def test_a_length_that_is_too_large_is_refused_and_not_cut(path: Path) -> None:
+    written(path, (1, 2))
+    with pytest.raises(InputError, match=sentence(path, "is too large: rows may have 1024 MB")):
+        read_rows(path, length=2**30 + 1)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from holdfast.cli.streams import results
 from holdfast.core.errors import InputError
 from holdfast.core.user_code import user_code
 
@@ -83,7 +84,7 @@ def run_and_show(
         stop.is_obeyed_later = False
     note(standing)
     table.close(standings)
-    sys.stdout.write("\n".join(_closing_lines(experiment.label, standing, folder)) + "\n")
+    results().write("\n".join(_closing_lines(experiment.label, standing, folder)) + "\n")
     if standing.is_stopped:
         sys.stderr.write(
             f"holdfast {arguments.verb}: stopped; the same command with --resume goes on from there\n"
@@ -93,8 +94,8 @@ def run_and_show(
         manifest, rows = read_campaign(folder, experiment)
         show(experiment, manifest, rows, folder / f"{picture_name(experiment)}.png")
         if arguments.csv is not None:
-            sys.stdout.write(f"wrote {write_csv(rows, arguments.csv)}\n")
-    sys.stdout.flush()
+            results().write(f"wrote {write_csv(rows, arguments.csv)}\n")
+    results().flush()
     return 0 if standing.done == standing.total else 1
 
 
@@ -117,12 +118,12 @@ def show(experiment: Experiment, manifest: Manifest, rows: Table, picture: Path)
         raise InputError(f"{experiment.label} has jobs that are done and no rows: there is nothing to show")
     lines = _asked(experiment, "summary", lambda: experiment.summary(rows))
     title = textwrap.fill(experiment.title, _COLUMNS)
-    sys.stdout.write(f"\n{title}\n\n" + "\n".join(lines) + "\n\n")
+    results().write(f"\n{title}\n\n" + "\n".join(lines) + "\n\n")
     for note in _notes(experiment, manifest):
-        sys.stdout.write("\n".join(textwrap.wrap(note, _COLUMNS, subsequent_indent="  ")) + "\n")
-    sys.stdout.write("\n" if _notes(experiment, manifest) else "")
+        results().write("\n".join(textwrap.wrap(note, _COLUMNS, subsequent_indent="  ")) + "\n")
+    results().write("\n" if _notes(experiment, manifest) else "")
     figure = _asked(experiment, "draw", lambda: experiment.draw(rows))
-    sys.stdout.write(f"wrote {save_figure(figure, picture)}\n")
+    results().write(f"wrote {save_figure(figure, picture)}\n")
 
 
 def _notes(experiment: Experiment, manifest: Manifest) -> list[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 from holdfast.runs.stopping import StopRequest, stop_on_signals
@@ -123,10 +124,10 @@ def run(arguments: argparse.Namespace) -> int:
     seed = check_integer("seed", arguments.seed, 0)
     # Here and not in the two trainings, which would both complain.
     make_folders(out)
-    sys.stdout.write(f"{demo.titles[0]} and, at the same time, {demo.titles[1]} on {demo.environment}:\n\n")
+    results().write(f"{demo.titles[0]} and, at the same time, {demo.titles[1]} on {demo.environment}:\n\n")
     for number in (0, 1):
-        sys.stdout.write(_as_typed(demo.command(number, seed, out)) + "\n\n")
-    sys.stdout.flush()
+        results().write(_as_typed(demo.command(number, seed, out)) + "\n\n")
+    results().flush()
     code = _train_both(demo, seed, out)
     if code != 0:
         return code
@@ -228,10 +229,10 @@ def _show(demo: Demo, out: Path) -> int:
             found.append(evaluate(policy.actor, env, seeds, policy.longest))
         finally:
             env.close()
-    sys.stdout.write(_table(demo, shown, found))
-    sys.stdout.flush()
-    sys.stdout.write(_draw(demo, shown[0], found[0], seeds[0], out))
-    sys.stdout.write(_next(demo.folder(0, out)))
+    results().write(_table(demo, shown, found))
+    results().flush()
+    results().write(_draw(demo, shown[0], found[0], seeds[0], out))
+    results().write(_next(demo.folder(0, out)))
     return 0
 
 

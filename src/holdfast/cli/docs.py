@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
@@ -44,10 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
     pages = find_pages()
     if arguments.page is None:
         width = max(map(len, pages))
-        sys.stdout.writelines(f"{name:<{width}}  {_title(name, path)}\n" for name, path in pages.items())
-        sys.stdout.write("\nholdfast docs PAGE prints one of them.\n")
+        results().writelines(f"{name:<{width}}  {_title(name, path)}\n" for name, path in pages.items())
+        results().write("\nholdfast docs PAGE prints one of them.\n")
     else:
-        sys.stdout.write(pages[_name(arguments.page, pages)].read_text(encoding="utf-8"))
+        results().write(pages[_name(arguments.page, pages)].read_text(encoding="utf-8"))
     return 0
 
 

@@ -8,10 +8,10 @@ import importlib.util
 import json
 import os
 import platform
-import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.distribution import install_command
 
@@ -46,9 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Look, print; 1 if something is missing that is needed."""
     found = _examine()
     if arguments.json:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        results().write(json.dumps(found, indent=2) + "\n")
     else:
-        sys.stdout.write(_as_text(found))
+        results().write(_as_text(found))
     return 0 if all(found["packages"].values()) else 1
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
@@ -126,9 +127,9 @@ def run(arguments: argparse.Namespace) -> int:
     written = [] if arguments.out is None else _pictures(shown, actor, found, seeds[0], axes, arguments.out)
     written += films
     if arguments.json:
-        sys.stdout.write(json.dumps(_as_json(shown, found, written), indent=2) + "\n")
+        results().write(json.dumps(_as_json(shown, found, written), indent=2) + "\n")
     else:
-        sys.stdout.write(_as_text(shown, found, written))
+        results().write(_as_text(shown, found, written))
     return 0
 
 
@@ -291,7 +292,7 @@ def _sweep(shown: OpenedPolicy, seeds: list[int], arguments: argparse.Namespace)
             "verdict": vars(verdict),
             "files": [str(path) for path in written],
         }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        results().write(json.dumps(document, indent=2) + "\n")
         return 0
     lines = [f"{_title(shown)}: {len(seeds)} episodes per tolerance", "", "  tolerance  decisions     return"]
     lines += [
@@ -306,7 +307,7 @@ def _sweep(shown: OpenedPolicy, seeds: list[int], arguments: argparse.Namespace)
         *textwrap.wrap(verdict.sentence, 79, break_on_hyphens=False),
     ]
     lines += ["", *(f"wrote {path}" for path in written)] if written else []
-    sys.stdout.write("\n".join(lines) + "\n")
+    results().write("\n".join(lines) + "\n")
     return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
@@ -165,14 +166,14 @@ def _from_environment(arguments: argparse.Namespace) -> int:
             )
     written = [] if out is None else _write(found, out)
     if arguments.json:
-        sys.stdout.write(
+        results().write(
             json.dumps({**found.document(), "files": [str(path) for path in written]}, indent=2) + "\n"
         )
     else:
         following = _training(arguments, found.advice.k_max) if can_learn else None
-        sys.stdout.write(as_text(found, written, following))
+        results().write(as_text(found, written, following))
         if unknown is not None:
-            sys.stdout.write(
+            results().write(
                 f"\nObservations have {unknown}, which no agent of holdfast takes: to train, wrap the\n"
                 "environment so that it is left out (module:callable).\n"
             )
@@ -206,9 +207,9 @@ def _from_run(arguments: argparse.Namespace) -> int:
     }
     written = [] if arguments.out is None else [_write_numbers(document, arguments.out)]
     if arguments.json:
-        sys.stdout.write(json.dumps({**document, "files": [str(path) for path in written]}, indent=2) + "\n")
+        results().write(json.dumps({**document, "files": [str(path) for path in written]}, indent=2) + "\n")
     else:
-        sys.stdout.write(estimates_text(run.name, found.estimates, verdict, found.gamma, found.horizon, written))
+        results().write(estimates_text(run.name, found.estimates, verdict, found.gamma, found.horizon, written))
     return 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     finally:
         _told(0, 0)
-    sys.stdout.write(json.dumps(_as_json(found), indent=2) + "\n" if arguments.json else _as_text(found))
+    results().write(json.dumps(_as_json(found), indent=2) + "\n" if arguments.json else _as_text(found))
     return 0
 
 

@@ -17,7 +17,7 @@ from holdfast.cli.faults import recorded_fault
 from holdfast.cli.leaving import run_verb
 from holdfast.cli.notices import notices
 from holdfast.cli.option_names import as_typed
-from holdfast.cli.streams import flushed, let_go_of_output, usable_streams
+from holdfast.cli.streams import flushed, restore_streams, usable_streams
 from holdfast.cli.typed_values import printable
 from holdfast.core.errors import InputError
 
@@ -57,10 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     with usable_streams():
         try:
             code = _run(argv)
-        except BrokenPipeError:
-            # The reader of a pipe has seen enough (`| head`): nothing is wrong, and nothing more can be printed.
-            let_go_of_output()
-            return 0
         except Exception as error:
             code = _say("holdfast", *_verdict(error, argv))
         return flushed(code)
@@ -82,9 +78,10 @@ def _run(argv: Sequence[str] | None) -> int:
         return 0
     try:
         with notices(sys.stderr, f"holdfast {arguments.verb}", getattr(arguments, "quiet", False)):
-            return run_verb(arguments)
-    except BrokenPipeError:
-        raise
+            try:
+                return run_verb(arguments)
+            finally:
+                restore_streams()
     except KeyboardInterrupt:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")
         return EXIT_INTERRUPTED

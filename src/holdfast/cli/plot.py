@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
@@ -106,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("RUN must name at least one run that has something to show")
     panels = learning_curves(list(paths), arguments.show, over, window)
     figure = draw_curves(panels, arguments.over, QUANTITIES[arguments.show].title)
-    sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
+    results().write(f"wrote {save_figure(figure, arguments.out)}\n")
     return 0
 
 
@@ -121,7 +122,7 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
         raise InputError("--over and --window must not be given with --show holds")
     steps, shares, title = holds_over_training(arguments.runs[0])
     figure = draw_holds_over_training(steps, shares, title)
-    sys.stdout.write(f"wrote {save_figure(figure, arguments.out)}\n")
+    results().write(f"wrote {save_figure(figure, arguments.out)}\n")
     return 0
 
 
@@ -151,7 +152,7 @@ def _draw_figure(arguments: argparse.Namespace) -> int:
         raise InputError(f"{experiment.label} has no stored rows yet in {where}: run holdfast reproduce {typed}")
     manifest, rows = read_campaign(found[0], experiment)
     done = len(Store(found[0]).stored())
-    sys.stdout.write(f"{manifest.what}: rows of {done} of {len(manifest.jobs)} jobs in {found[0]}\n")
+    results().write(f"{manifest.what}: rows of {done} of {len(manifest.jobs)} jobs in {found[0]}\n")
     show(experiment, manifest, rows, arguments.out or Path(f"{name}.png"))
     return 0
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.campaigns import check_csv, picture_name, run_and_show
 from holdfast.cli.engine_options import add_engine_options, make_engine
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.runs.stopping import stop_on_signals
 
     if arguments.label == "list":
-        sys.stdout.write(_list(arguments.out))
+        results().write(_list(arguments.out))
         return 0
     if arguments.label == "all" and arguments.csv is not None:
         raise InputError("--csv must be given with one label, not with all")

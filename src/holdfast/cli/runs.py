@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     found = find_runs(arguments.folder)
     if arguments.json:
         for status in found:
-            sys.stdout.write(json.dumps(_as_json(status)) + "\n")
+            results().write(json.dumps(_as_json(status)) + "\n")
     elif not found:
-        sys.stdout.write(f"no runs in {arguments.folder}\n")
+        results().write(f"no runs in {arguments.folder}\n")
     else:
-        sys.stdout.write(_as_text(found, arguments.folder))
+        results().write(_as_text(found, arguments.folder))
     return 0
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ def run(arguments: argparse.Namespace) -> int:
         waiting.say("drawing and writing the values")
         written = [] if out is None else _write(solution, env, out)
     if arguments.json:
-        sys.stdout.write(json.dumps(_as_json(solution, written), indent=2) + "\n")
+        results().write(json.dumps(_as_json(solution, written), indent=2) + "\n")
     else:
-        sys.stdout.write(_as_text(solution, written))
+        results().write(_as_text(solution, written))
     return 0
 
 

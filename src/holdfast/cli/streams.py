@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["EXIT_OUTPUT_LOST", "flushed", "let_go_of_output", "usable_streams"]
+__all__ = ["EXIT_OUTPUT_LOST", "flushed", "restore_streams", "results", "usable_streams"]
 
 EXIT_OUTPUT_LOST = 1
 
@@ -32,12 +32,77 @@ _PLAIN = {
 """What stands for our characters where they cannot be shown."""
 
 
+class _Unbroken:
+    """A stream to print to that falls silent when the reader of its pipe has gone, as behind ``| head``.
+
+    Whoever prints goes on with its work: only that work decides the exit code. Code of a user that closes it does
+    not close the stream itself.
+
+    Args:
+        stream: Where everything goes until then.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the stream itself was closed."""
+        return bool(getattr(self._stream, "closed", False))
+
+    def write(self, text: str) -> int:
+        """Print; nothing arrives where the stream itself was closed, which ``flushed`` tells at the end."""
+        if self.is_closed:
+            return len(text)
+        try:
+            return int(self._stream.write(text))
+        except BrokenPipeError:
+            _let_go_of(self._stream)
+            return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Print several lines."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Write what is still buffered."""
+        if self.is_closed:
+            return
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            _let_go_of(self._stream)
+
+    def close(self) -> None:
+        """Write what is still buffered: others print here, too."""
+        self.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+_in_use: list[tuple[_Unbroken, _Unbroken]] = []
+"""Standard output and standard error of the commands that run, the innermost last."""
+
+
+def results() -> Any:
+    """Where results are printed: the standard output, whatever code of a user has made of ``sys.stdout``."""
+    return _in_use[-1][0] if _in_use else sys.stdout
+
+
+def restore_streams() -> None:
+    """Undo what code of a user has made of ``sys.stdout`` and ``sys.stderr``."""
+    if _in_use:
+        sys.stdout, sys.stderr = _in_use[-1]
+
+
 @contextmanager
 def usable_streams() -> Iterator[None]:
     """Let whatever is printed arrive, for as long as the block lasts.
 
-    Characters that a stream cannot show are replaced. With a closed standard output the results go to the standard
-    error; where that is closed too, nobody can be told.
+    Characters that a stream cannot show are replaced. A stream whose reader has gone falls silent. With a closed
+    standard output the results go to the standard error; where that is closed too, nobody can be told.
     """
     _occupy_standard_descriptors()
     before = sys.stdout, sys.stderr
@@ -47,9 +112,12 @@ def usable_streams() -> Iterator[None]:
         sys.stdout = sys.stdout or sys.stderr
         streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
         changed = [(stream, errors) for stream in streams if (errors := _replaced_errors(stream)) is not None]
+        _in_use.append((_Unbroken(sys.stdout), _Unbroken(sys.stderr)))
+        restore_streams()
         try:
             yield
         finally:
+            _in_use.pop()
             for stream, errors in changed:
                 # An environment may have closed it.
                 with suppress(ValueError, OSError):
@@ -59,26 +127,25 @@ def usable_streams() -> Iterator[None]:
 
 def flushed(code: int) -> int:
     """Write what is still buffered; ``code``, or another exit code where the output is lost."""
+    output = results()
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough: nothing is wrong.
-        let_go_of_output()
-        return 0
+        output.flush()
     except OSError as error:
-        let_go_of_output()
-        if code != 0:
-            return code
-        sys.stderr.write(f"holdfast: the standard output cannot be written: {error.strerror or error}\n")
+        _let_go_of(output)
+        problem = error.strerror or str(error)
+    else:
+        problem = "it was closed" if getattr(output, "is_closed", False) else ""
+    if problem and code == 0:
+        sys.stderr.write(f"holdfast: the standard output cannot be written: {problem}\n")
         return EXIT_OUTPUT_LOST
     return code
 
 
-def let_go_of_output() -> None:
+def _let_go_of(stream: Any) -> None:
     """Send what is still to be printed nowhere: else Python would try again when the process ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
     finally:
         os.close(nowhere)
 

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
 
@@ -320,7 +321,7 @@ def _print_outcome(outcome: Outcome, arguments: argparse.Namespace) -> None:
 
     if arguments.json:
         found = {"event": "result", **asdict(outcome), "path": str(outcome.path)}
-        sys.stdout.write(json.dumps(found) + "\n")
+        results().write(json.dumps(found) + "\n")
         return
     if arguments.quiet:
         return
@@ -336,4 +337,4 @@ def _print_outcome(outcome: Outcome, arguments: argparse.Namespace) -> None:
     lines.append(f"  folder                    {outcome.path}")
     if outcome.status == "already finished":
         lines.append("  larger --steps or --episodes extend it; another --name or --out begins anew")
-    sys.stdout.write("\n".join(lines) + "\n")
+    results().write("\n".join(lines) + "\n")

@@ -38,7 +38,8 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
     Whatever an environment raises is its failure, ``SystemExit`` and ``GeneratorExit`` included; Ctrl-C and
     signals are not. What it returns must be what a learner can use: an observation of its space, a finite reward,
     ends that are true or false, and a dictionary. Rewards and ends that are arrays or tensors of one number are
-    handed on as numbers. The spaces are those that the environment had at first.
+    handed on as numbers, and a dictionary of a class of its own as a plain one. The spaces are those that the
+    environment had at first.
 
     Args:
         env: The environment.
@@ -72,7 +73,7 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
         problem = observation_problem(self.observation_space, observation) or _info_problem(info)
         if problem is not None:
             raise self._failed(problem)
-        return observation, info
+        return observation, info if type(info) is dict else self._plain(info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step."""
@@ -94,7 +95,7 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
             self._number(reward),
             self._end("terminated", terminated),
             self._end("truncated", truncated),
-            info,
+            info if type(info) is dict else self._plain(info),
         )
 
     def render(self) -> Any:
@@ -128,6 +129,15 @@ class NamedFailures(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
         if len(parts) != len(names) or isinstance(returned, str | bytes | dict):
             raise self._failed(f"its {call} must return {', '.join(names)}, and returned {shown(returned)}")
         return parts
+
+    def _plain(self, info: Any) -> dict[str, Any]:
+        """The same entries in a dictionary that runs no code of the environment when it is read."""
+        try:
+            return {name: info[name] for name in info}
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            raise self._failed(f"its info raised {described(error)}{place_of(error, but=__file__)}") from error
 
     def _number(self, reward: Any) -> Any:
         """The reward; NaN compares as not within any bounds."""

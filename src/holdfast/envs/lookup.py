@@ -147,12 +147,6 @@ def _make_grid(path: Path, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
 
 
 def _make(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-    # The sentences of this library and of Gymnasium, and whatever else is raised in an environment's constructor.
-    with user_code(f"environment {name!r} cannot be made: its constructor", InputError):
-        return _make_registered(env_id, name, kwargs)
-
-
-def _make_registered(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     try:
         return gymnasium.make(env_id, **kwargs)
     except (gymnasium.error.DependencyNotInstalled, gymnasium.error.DeprecatedEnv) as error:

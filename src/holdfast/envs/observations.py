@@ -80,7 +80,23 @@ def _box_problem(space: spaces.Box, observation: Any) -> str | None:
         is_longer = values.dtype.itemsize > space.dtype.itemsize and space.dtype.kind == "f"
         if is_longer and values.size and np.abs(values).max() > np.finfo(space.dtype.char).max:
             return f"it gave an observation with a number too large for {space.dtype}"
+    if values.dtype != space.dtype and space.dtype.kind in "iu" and not _fits(values, space.dtype):
+        limits = np.iinfo(space.dtype.char)
+        return (
+            f"it gave {shown(observation)} as an observation, which must be whole numbers in "
+            f"{limits.min}..{limits.max} ({space.dtype})"
+        )
     return None
+
+
+def _fits(values: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether finite numbers stay what they are in a type of whole numbers."""
+    if values.size == 0 or np.can_cast(values.dtype, dtype):
+        return True
+    limits = np.iinfo(dtype.char)
+    # As Python's numbers: NumPy would round the limits of long types.
+    is_within = limits.min <= values.min().item() and values.max().item() <= limits.max
+    return is_within and (values.dtype.kind != "f" or bool((values == np.floor(values)).all()))
 
 
 def _choices_problem(space: spaces.MultiDiscrete | spaces.MultiBinary, observation: Any) -> str | None:

@@ -35,6 +35,13 @@ class TrainingInfo(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Record
         """One step."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         success: Any = info.get("is_success")
-        is_number = isinstance(success, bool | np.bool_ | int | float | np.integer | np.floating)
-        told = {"is_success": float(success)} if is_number and np.isfinite(success) else {}
+        # Numbers of other kinds, such as those that a user derived, may raise when they are read.
+        told = {"is_success": float(success)} if _is_plain(success) and np.isfinite(success) else {}
         return observation, reward, terminated, truncated, told
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is int:
+        return abs(value) < 2**63
+    is_of_numpy = isinstance(value, np.bool_ | np.integer | np.floating) and type(value).__module__ == "numpy"
+    return is_of_numpy or type(value) in (bool, float)

@@ -31,10 +31,13 @@ def replace_file(path: Path | Entry) -> Iterator[BinaryIO]:
             yield file
             sync(file)
         unfinished.rename(name)
-    except BaseException:
+    except BaseException as error:
         # Where the folder is gone, the file is.
         with suppress(OSError):
             unfinished.remove()
+        if isinstance(error, OSError) and error.filename == str(unfinished.path):
+            # The user has asked for the other one, and never sees this.
+            error.filename = str(entry.path)
         raise
 
 

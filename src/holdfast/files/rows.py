@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
 from holdfast.files.entries import Entry, as_entry
+from holdfast.files.hollow import is_hollow
 from holdfast.files.named_errors import sync
 
 __all__ = ["Rows", "parse_numbers", "read_last_rows", "read_numbers", "read_row_bytes", "read_rows", "rows_bytes"]
@@ -119,7 +120,7 @@ def read_rows(
 
 
 def read_row_bytes(path: Path | Entry, length: int | None = None) -> bytes:
-    """What is in a file of ``Rows``; one that says that it is large and has no lines is not read to its end.
+    """What is in a file of ``Rows``; one that says that it is large and has no rows is not read to its end.
 
     Args:
         path: The file.
@@ -128,12 +129,22 @@ def read_row_bytes(path: Path | Entry, length: int | None = None) -> bytes:
     Raises:
         ValueError: It is missing, too large, or something else.
     """
-    left = _LARGEST if length is None else min(length, _LARGEST)
+    if length is not None and length > _LARGEST:
+        raise InputError(f"{path} is too large: rows may have {_LARGEST >> 20} MB")
+    left = _LARGEST if length is None else length
     parts = []
+    has_zeros = False
     with as_entry(path).open_to_read(_LARGEST if length is None else None, "rows") as file:
+        if is_hollow(file.fileno()):
+            raise InputError(f"{path} is damaged: it is nearly all holes")
         while part := file.read(min(_LONGEST_ANYWHERE, left)):
             if len(part) == _LONGEST_ANYWHERE and b"\n" not in part:
                 raise InputError(f"{path} is damaged: it has a line of more than {_LONGEST_ANYWHERE >> 20} MB")
+            # A crash may leave zeros at the end; a line of them is no row, however many more there are.
+            zero = 0 if has_zeros else part.find(b"\0")
+            has_zeros = zero >= 0
+            if has_zeros and len(part) == _LONGEST_ANYWHERE and b"\n" in part[zero:]:
+                raise InputError(f"{path} is damaged: it has zero bytes in its lines")
             parts.append(part)
             left -= len(part)
     return b"".join(parts)
