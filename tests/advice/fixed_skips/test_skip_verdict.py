@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
+from holdfast.advice.exploring import explore
 from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
+from holdfast.envs import make_env
 
 
 class Priced(NamedTuple):
@@ -32,6 +34,26 @@ def test_the_longest_skip_that_costs_less_than_two_percent() -> None:
 
 def test_a_loss_counts_in_parts_of_the_value_whatever_its_sign() -> None:
     assert skip_verdict(priced({1: 50.0, 2: 49.5, 4: 45.0})).k == 2
+
+
+def test_skips_are_compared_with_the_smallest_whatever_their_losses_are_measured_from() -> None:
+    # The losses are those beside k = 1, which is not in the list: beside it both cost more than 2 %.
+    found = skip_verdict([Priced(4, 90.0, 10.0), Priced(8, 89.1, 10.9), Priced(16, 45.0, 55.0)])
+    assert (found.k, found.costs_less_than) == (8, 0.02)
+    assert found.loss_share == pytest.approx(0.01)
+    assert found.sentence.startswith(
+        "The longest fixed skip that costs less than 2 % of the value with k = 4 is 8 (1 %)"
+    )
+
+
+@pytest.mark.parametrize("skips", [(4, 8), (8, 12), (16, 32), (3, 5, 7)])
+@pytest.mark.parametrize("name", ["cliff", "open"])
+def test_a_list_without_single_steps_has_a_verdict(name: str, skips: tuple[int, ...]) -> None:
+    exact = explore(make_env(name), name, list(skips)).skips
+    assert exact is not None
+    found = skip_verdict(exact)
+    assert found.k in skips
+    assert f"of the value with k = {skips[0]} is {found.k} (" in found.sentence
 
 
 def test_what_was_too_little_data_is_said() -> None:

@@ -27,7 +27,10 @@ class PricedSkip(Protocol):
 
     @property
     def loss(self) -> float | None:
-        """How much less that is than with the smallest skip; None where it is not known."""
+        """What it costs beside single steps, or beside the smallest skip; None where the value must not be compared.
+
+        What it is compared with differs between exact and estimated skips: the verdict asks only whether it is known.
+        """
         ...
 
 
@@ -59,18 +62,18 @@ def skip_verdict(skips: Sequence[PricedSkip]) -> SkipVerdict:
     Args:
         skips: With the smallest one among them, which the others are compared with.
     """
-    known = {skip.k: (skip.value, skip.loss) for skip in skips if skip.value is not None and skip.loss is not None}
+    known = {skip.k: skip.value for skip in skips if skip.value is not None and skip.loss is not None}
     missing = tuple(sorted(skip.k for skip in skips if skip.value is None))
     lack = f" There is too little data about k = {_listed(missing)}." if missing else ""
     if len(known) < 2:
         said = f"No verdict: a skip is judged beside others, and fewer than two have a value here.{lack}"
         return SkipVerdict(None, None, None, 0.0, missing, said)
     smallest = min(known)
-    whole = abs(known[smallest][0])
+    whole = abs(known[smallest])
     if whole <= 1e-12:
         said = f"No verdict: the value with k = {smallest} is 0, so that no part of it can be lost.{lack}"
         return SkipVerdict(None, None, None, 0.0, missing, said)
-    shares = {k: loss / whole for k, (_, loss) in sorted(known.items())}
+    shares = {k: (known[smallest] - value) / whole for k, value in sorted(known.items())}
     above = max(shares[k] - shares[other] for k in shares for other in shares if other % k == 0)
     contradiction = above if above > 1e-9 else 0.0
     cost = next((cost for cost in COSTS if contradiction < cost), None)
