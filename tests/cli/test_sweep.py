@@ -172,7 +172,13 @@ def test_a_discount_that_was_given_stays(tmp_path: Path) -> None:
         ("--grid k=1,2", "--grid names 'k', which perdqn does not have"),
         ("--grid env.=1", "--grid must be NAME=V1,V2,... or env.NAME=V1,V2,..."),
         ("", "--grid or --k-max must be given"),
-        ("--k-max 1,2 --grid k_max=4", "--grid must name 'k_max' once"),
+        ("--k-max 1,2 --grid k_max=4", "give --k-max or --grid k_max, not both"),
+        ("--algo q --k-max 2,4", "--k-max must not be given for q, which holds every action for one step"),
+        ("--algo q --grid k_max=2,4", "--grid: k_max must not be given for q, which holds every action"),
+        (
+            "--k-max 2,4 --grid algo=perdqn,q",
+            "--k-max must not be given for q, which holds every action for one step",
+        ),
     ],
 )
 def test_bad_grids_of_an_environment(given: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,10 @@ def grid_jobs(
                         "env_kwargs",
                     )
                 continue
+            if name == "k_max" and name not in known:
+                raise InputError(
+                    f"k_max must not be given for {algo.name}, which holds every action for one step", "k_max"
+                )
             if name != "algo" and name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
                 raise InputError(
