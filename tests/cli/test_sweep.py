@@ -127,10 +127,33 @@ def test_arguments_of_the_environment_and_what_follows_from_a_hold(
     assert (four.steps, four.eval_every, four.arguments["gamma"]) == (100, 50, pytest.approx(0.99**4))
     assert (four.k_max, four.env_kwargs) == (1, {"k": 4})
     with Path("all.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["env_k"] == "4"]
+        rows = [row for row in csv.DictReader(file) if row["of_env_k"] == "4"]
     # Steps of the environment: in each of these the pole stood, and each decision took four.
     assert all(float(row["length"]) >= float(row["return"]) for row in rows)
     assert float(rows[-1]["step"]) > 100
+
+
+NAMED_AS_OPTIONS = """
+from holdfast.envs import make_env
+
+
+def make(kwargs=1, label=1, k_max=1):
+    return make_env("cliff")
+"""
+
+
+def test_arguments_of_the_environment_may_be_named_as_options_of_a_sweep(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("named.py").write_text(NAMED_AS_OPTIONS)
+    grid = "--grid env.kwargs=1,2 --grid env.label=3,4 --grid env.k_max=5 --k-max 2"
+    assert main(f"sweep --algo perq --env named:make {grid} --episodes 3 --seeds 1 -o out".split()) == 0
+    assert "env.kwargs=2, env.label=4" in capsys.readouterr().out
+    configs = [status.config for status in find_runs("out")]
+    assert {config.k_max for config in configs} == {2}
+    assert {(config.env_kwargs["kwargs"], config.env_kwargs["label"]) for config in configs} == {
+        (kwargs, label) for kwargs in (1, 2) for label in (3, 4)
+    }
 
 
 def test_a_discount_that_was_given_stays(tmp_path: Path) -> None:
@@ -149,7 +172,13 @@ def test_a_discount_that_was_given_stays(tmp_path: Path) -> None:
         ("--grid k=1,2", "--grid names 'k', which perdqn does not have"),
         ("--grid env.=1", "--grid must be NAME=V1,V2,... or env.NAME=V1,V2,..."),
         ("", "--grid or --k-max must be given"),
-        ("--k-max 1,2 --grid k_max=4", "--grid must name 'k_max' once"),
+        ("--k-max 1,2 --grid k_max=4", "give --k-max or --grid k_max, not both"),
+        ("--algo q --k-max 2,4", "--k-max must not be given for q, which holds every action for one step"),
+        ("--algo q --grid k_max=2,4", "--grid: k_max must not be given for q, which holds every action"),
+        (
+            "--k-max 2,4 --grid algo=perdqn,q",
+            "--k-max must not be given for q, which holds every action for one step",
+        ),
     ],
 )
 def test_bad_grids_of_an_environment(given: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,30 +85,46 @@ def test_gains_are_parts_of_the_way_from_random_to_best() -> None:
     assert low[1] < 0.1 < high[1]
 
 
-def counted(advised: dict[int, int]) -> dict[str, Counter[str]]:
+def verdicts(advised: dict[int, int]) -> dict[int, tuple[str, str]]:
+    """Half and verdict by world."""
     worlds: dict[int, list[dict[str, str]]] = {}
     for row in rows_of(ROWS):
         worlds.setdefault(int(row["world"]), []).append(row)
-    found: dict[str, Counter[str]] = {"building": Counter(), "kept apart": Counter()}
+    found = {}
     for number, rows in worlds.items():
         columns = {
             name: np.array([float(row[name]) for row in rows]) for name in ("gain", "gain_low", "gain_high")
         }
         k_max = np.array([int(row["k_max"]) for row in rows])
         told = {**columns, "k_max": k_max, "advised": np.full(len(rows), advised[number])}
-        found[rows[0]["half"]][verdict(told)] += 1
+        found[number] = (rows[0]["half"], verdict(told))
     return found
+
+
+def advised_in(path: Path) -> dict[int, int]:
+    return {int(row["world"]): int(row["advised"]) for row in rows_of(path)}
 
 
 def test_the_table_on_the_page_counts_the_rows() -> None:
     page = (ROOT / "docs" / "explore.md").read_text(encoding="utf-8")
-    after = {int(row["world"]): int(row["advised"]) for row in rows_of(ROWS)}
-    before = {int(row["world"]): int(row["advised"]) for row in rows_of(BEFORE)}
+    before, after = verdicts(advised_in(BEFORE)), verdicts(advised_in(ROWS))
     for half, name in (("building", "built with"), ("kept apart", "kept apart")):
-        for rule, advised in (("the rule before", before), ("this rule", after)):
-            counts = counted(advised)[half]
+        for rule, found in (("the rule before", before), ("this rule", after)):
+            counts = Counter(one for where, one in found.values() if where == half)
             cells = " | ".join(str(counts[one]) for one in ("right", "missed", "harmless", "wrong"))
             assert f"| {name}, 42: {rule} | {cells} |" in page
+
+
+def test_the_page_names_the_worlds_that_the_old_rule_had_right() -> None:
+    page = " ".join((ROOT / "docs" / "explore.md").read_text(encoding="utf-8").split())
+    after = verdicts(advised_in(ROWS))
+    lost: dict[str, list[int]] = {}
+    for number, found in verdicts(advised_in(BEFORE)).items():
+        if found == ("kept apart", "right") and after[number][1] != "right":
+            lost.setdefault(after[number][1], []).append(number)
+    assert lost == {"missed": [12, 48, 51], "harmless": [27]}
+    assert "four worlds of the kept half that the old one had right: in three of them (12, 48, 51)" in page
+    assert "in one (27) its advice is harmless instead of right" in page
 
 
 def test_a_job_advises_and_trains(tmp_path: Path) -> None:

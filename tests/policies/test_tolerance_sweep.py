@@ -36,7 +36,23 @@ def test_too_few_episodes_are_said() -> None:
 def test_where_every_saving_costs_more_the_policy_stays_as_it_is() -> None:
     found = tolerance_verdict([point(0.0, 200, -40.0), point(0.2, 42, -60.0)], 20)
     assert found.tolerance == 0.0
-    assert found.sentence.endswith("keep the policy as it is.")
+    assert found.sentence == (
+        "Fewer than 200 decisions per episode cost at least 2 % of the return, -40: keep the policy as it is."
+    )
+
+
+def test_where_no_tolerance_saves_a_decision_no_cost_is_claimed() -> None:
+    found = tolerance_verdict([point(0.0, 200, -40.0), point(0.2, 200, -40.0), point(0.3, 210, -60.0)], 20)
+    assert found.tolerance == 0.0
+    assert found.sentence == (
+        "No tolerance tried led to fewer than 200 decisions per episode: keep the policy as it is."
+    )
+
+
+def test_exactly_two_percent_is_not_less_than_two_percent() -> None:
+    whole = SweepPoint(0.0, 100.0, 99.0, 101.0, 200, 0.0, 0.0)
+    lost_two = SweepPoint(0.2, 98.0, 97.0, 99.0, 42, 2.0, 2.0)
+    assert tolerance_verdict([whole, lost_two], 20).tolerance == 0.0
 
 
 def test_of_nothing_no_part_can_be_lost() -> None:

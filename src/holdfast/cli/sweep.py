@@ -99,6 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
     code = arguments.environment if is_code(arguments.environment) else None
     allow_code(code)
     check_csv(arguments.csv)
+    if arguments.k_max is not None and any(pair.partition("=")[0] == "k_max" for pair in arguments.grid):
+        raise InputError("give --k-max or --grid k_max, not both")
     grid = _grid([*([f"k_max={arguments.k_max}"] if arguments.k_max is not None else []), *arguments.grid])
     if not grid:
         raise InputError("--grid or --k-max must be given: what is to be compared")

@@ -30,7 +30,9 @@ _OPTIONS = ("environment", "env_kwargs", "env_label", "algo", "set", "steps", "e
 _HELD = "steps_per_decision"
 """Name under which a setting tells for how many steps ``HoldAction`` holds every action there."""
 _OF_ENV = "env."
-"""How names of the grid begin that are arguments of the environment; a setting has them as env_NAME."""
+"""How names of the grid begin that are arguments of the environment."""
+_TOLD = "of_env_"
+"""How a setting's names begin that are such arguments: as no option's and no algorithm's argument's do."""
 _NAME_WIDTH = 44
 _LAST = 20
 """Episodes whose mean return is compared."""
@@ -69,6 +71,10 @@ def grid_jobs(
                         "env_kwargs",
                     )
                 continue
+            if name == "k_max" and name not in known:
+                raise InputError(
+                    f"k_max must not be given for {algo.name}, which holds every action for one step", "k_max"
+                )
             if name != "algo" and name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
                 raise InputError(
@@ -97,7 +103,7 @@ def _setting(options: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, 
     if not own:
         return {**options, **named}
     rest = {name: value for name, value in named.items() if not name.startswith(_OF_ENV)}
-    told = {f"env_{name}": value for name, value in own.items()}
+    told = {f"{_TOLD}{name}": value for name, value in own.items()}
     return {**options, "env_kwargs": {**options.get("env_kwargs", {}), **own}, **rest, **told}
 
 
@@ -132,7 +138,7 @@ def _train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
     arguments = {
         name: value
         for name, value in setting.items()
-        if name not in (*_OPTIONS, _HELD) and not name.startswith("env_")
+        if name not in (*_OPTIONS, _HELD) and not name.startswith(_TOLD)
     }
     return {**options, "set": {**options.get("set", {}), **arguments}}
 
@@ -205,7 +211,7 @@ def _settings(rows: Table) -> Iterator[tuple[str, Table]]:
 
 def _typed(name: str) -> str:
     """A name of a setting as it was typed."""
-    return f"{_OF_ENV}{name.removeprefix('env_')}" if name.startswith("env_") else name
+    return f"{_OF_ENV}{name.removeprefix(_TOLD)}" if name.startswith(_TOLD) else name
 
 
 def _short(value: Any) -> str:

@@ -129,15 +129,19 @@ def tolerance_verdict(points: Sequence[SweepPoint], episodes: int) -> ToleranceV
         said = "No verdict: the return without a tolerance is 0, so that no part of it can be lost."
         return ToleranceVerdict(first.tolerance, first.decisions, 0.0, False, said)
     allowed = COST * abs(first.mean_return)
-    cheap = [point for point in points if point.lost <= allowed]
+    cheap = [point for point in points if point is first or point.lost < allowed]
     chosen = min(cheap, key=lambda point: (point.decisions, point.tolerance))
     # Without an interval nothing is ruled out.
-    is_certain = chosen.lost_high <= allowed
+    is_certain = chosen.lost_high < allowed
     if chosen.decisions >= first.decisions:
-        said = (
-            f"Fewer than {first.decisions:.4g} decisions per episode cost more than {100.0 * COST:.0f} % of the "
-            f"return, {first.mean_return:.4g}: keep the policy as it is."
-        )
+        fewer = f"fewer than {first.decisions:.4g} decisions per episode"
+        if any(point.decisions < first.decisions for point in points):
+            said = (
+                f"{fewer.capitalize()} cost at least {100.0 * COST:.0f} % of the return, {first.mean_return:.4g}"
+            )
+        else:
+            said = f"No tolerance tried led to {fewer}"
+        said += ": keep the policy as it is."
         return ToleranceVerdict(first.tolerance, first.decisions, first.mean_return, True, said)
     said = (
         f"With a decision tolerance of {chosen.tolerance:.3g} the policy decides {chosen.decisions:.4g} times per "

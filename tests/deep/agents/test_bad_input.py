@@ -11,6 +11,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 from stable_baselines3.dqn.policies import MlpPolicy as DQNMlpPolicy
 
+from holdfast.core.errors import InputError
 from holdfast.deep import OptionReplayBuffer, PerDQN
 from tests.deep.diary import agent, diaries
 from tests.deep.probes import Pier
@@ -231,3 +232,31 @@ def test_an_episode_start_of_another_batch(model):
     _, state = model.predict(Pier.every_observation()[:3], deterministic=True)
     with pytest.raises(ValueError, match=r"episode_start must have shape \(3,\), not \(2,\)"):
         model.predict(Pier.every_observation()[:3], state, np.array([True, False]), deterministic=True)
+
+
+class SmallImage(gym.Env):
+    """Shows an image of 10x12 pixels, alone or beside a vector."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, beside):
+        image = spaces.Box(0, 255, (10, 12, 3), np.uint8)
+        vector = spaces.Box(-1.0, 1.0, (2,), np.float32)
+        self.observation_space = spaces.Dict({"camera": image, "speed": vector}) if beside else image
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+
+@pytest.mark.parametrize(
+    ("policy", "image"), [("MultiInputPolicy", "the image 'camera'"), ("CnnPolicy", "the observation")]
+)
+def test_images_too_small_for_the_convolutions_are_named_with_policy_and_size(policy, image):
+    with pytest.raises(InputError) as caught:
+        PerDQN(policy, SmallImage(beside=policy == "MultiInputPolicy"), buffer_size=100)
+    assert str(caught.value) == (
+        f"policy {policy} needs images of at least 36x36 pixels, and {image} has 10x12: enlarge it, or flatten it "
+        "in a wrapper"
+    )
+    assert caught.value.arguments == ("policy",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,7 +27,16 @@ class PricedSkip(Protocol):
 
     @property
     def loss(self) -> float | None:
-        """How much less that is than with the smallest skip; None where it is not known."""
+        """What it costs; None where the value must not be compared.
+
+        Exact skips measure it from k = 1 and estimated ones from the smallest, so the verdict only asks whether it
+        is known, and compares values.
+        """
+        ...
+
+    @property
+    def note(self) -> str | None:
+        """Why there is no value."""
         ...
 
 
@@ -41,7 +50,7 @@ class SkipVerdict:
         loss_share: What it costs, as a part of the value of the smallest skip.
         contradiction: By which part of the value a multiple of a skip came out above the skip, which cannot be: no
             smaller difference means anything.
-        too_few_samples: Skips about which there was too little data to say anything.
+        without_value: Skips that have no value; the sentence says why.
         sentence: All of it in words.
     """
 
@@ -49,7 +58,7 @@ class SkipVerdict:
     costs_less_than: float | None
     loss_share: float | None
     contradiction: float
-    too_few_samples: tuple[int, ...]
+    without_value: tuple[int, ...]
     sentence: str
 
 
@@ -59,18 +68,18 @@ def skip_verdict(skips: Sequence[PricedSkip]) -> SkipVerdict:
     Args:
         skips: With the smallest one among them, which the others are compared with.
     """
-    known = {skip.k: (skip.value, skip.loss) for skip in skips if skip.value is not None and skip.loss is not None}
-    missing = tuple(sorted(skip.k for skip in skips if skip.value is None))
-    lack = f" There is too little data about k = {_listed(missing)}." if missing else ""
+    known = {skip.k: skip.value for skip in skips if skip.value is not None and skip.loss is not None}
+    notes = {skip.k: skip.note for skip in sorted(skips, key=lambda skip: skip.k) if skip.value is None}
+    missing, lack = tuple(notes), _lack(notes)
     if len(known) < 2:
         said = f"No verdict: a skip is judged beside others, and fewer than two have a value here.{lack}"
         return SkipVerdict(None, None, None, 0.0, missing, said)
     smallest = min(known)
-    whole = abs(known[smallest][0])
+    whole = abs(known[smallest])
     if whole <= 1e-12:
         said = f"No verdict: the value with k = {smallest} is 0, so that no part of it can be lost.{lack}"
         return SkipVerdict(None, None, None, 0.0, missing, said)
-    shares = {k: loss / whole for k, (_, loss) in sorted(known.items())}
+    shares = {k: (known[smallest] - value) / whole for k, value in sorted(known.items())}
     above = max(shares[k] - shares[other] for k in shares for other in shares if other % k == 0)
     contradiction = above if above > 1e-9 else 0.0
     cost = next((cost for cost in COSTS if contradiction < cost), None)
@@ -88,6 +97,11 @@ def skip_verdict(skips: Sequence[PricedSkip]) -> SkipVerdict:
     )
     after = min((k for k in shares if k > longest), default=None)
     said += "; longer ones were not compared." if after is None else f"; k = {after} costs {_cost(shares[after])}."
+    dear = [k for k in shares if k < longest and shares[k] >= cost]
+    if dear:
+        # Only a multiple of a skip is sure to cost as much as the skip.
+        costs = _listed([f"k = {k} costs {_percent(shares[k])}" for k in dear])
+        said += f" Not every shorter skip is as cheap: {costs}."
     if cost > COSTS[0]:
         said += (
             f" Less cannot be told: the estimates contradict each other by {_percent(contradiction)} of the "
@@ -104,5 +118,12 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.3g} %" if abs(share) < 0.1 else f"{100.0 * share:.0f} %"
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
+def _lack(notes: Mapping[int, str | None]) -> str:
+    """Which skips have no value, and why."""
+    if not notes:
+        return ""
+    return f" No value for {_listed([f'k = {k} ({note})' if note else f'k = {k}' for k, note in notes.items()])}."
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(parts)

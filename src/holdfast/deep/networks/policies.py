@@ -14,6 +14,7 @@ import numpy as np
 import torch as th
 from gymnasium import spaces
 from numpy.typing import NDArray
+from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import (
     BaseFeaturesExtractor,
     CombinedExtractor,
@@ -35,6 +36,9 @@ from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.skip_network import SkipQNetwork
 
 __all__ = ["VALUED", "CnnPolicy", "ExploratoryDraws", "MlpPolicy", "MultiInputPolicy", "OptionPolicy"]
+
+_SMALLEST_IMAGE = 36
+"""Height and width from which on the convolutions of SB3's NatureCNN leave a pixel."""
 
 
 VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], GreedyRule]] = {
@@ -341,6 +345,7 @@ class CnnPolicy(OptionPolicy):
         features_extractor_class: type[BaseFeaturesExtractor] = NatureCNN,
         **keywords: Any,
     ) -> None:
+        _refuse_small_images(type(self).__name__, observation_space, features_extractor_class)
         super().__init__(
             observation_space,
             action_space,
@@ -362,6 +367,7 @@ class MultiInputPolicy(OptionPolicy):
         features_extractor_class: type[BaseFeaturesExtractor] = CombinedExtractor,
         **keywords: Any,
     ) -> None:
+        _refuse_small_images(type(self).__name__, observation_space, features_extractor_class)
         super().__init__(
             observation_space,
             action_space,
@@ -369,6 +375,24 @@ class MultiInputPolicy(OptionPolicy):
             features_extractor_class=features_extractor_class,
             **keywords,
         )
+
+
+def _refuse_small_images(
+    policy: str, observation_space: spaces.Space[Any], extractor: type[BaseFeaturesExtractor]
+) -> None:
+    """InputError for images that SB3's convolutions leave no pixel of."""
+    if extractor not in (NatureCNN, CombinedExtractor):
+        return
+    parts = observation_space.spaces if isinstance(observation_space, spaces.Dict) else {"": observation_space}
+    for key, part in parts.items():
+        if isinstance(part, spaces.Box) and is_image_space(part) and min(part.shape[-2:]) < _SMALLEST_IMAGE:
+            height, width = part.shape[-2:]
+            image = f"the image {key!r}" if key else "the observation"
+            raise InputError(
+                f"policy {policy} needs images of at least {_SMALLEST_IMAGE}x{_SMALLEST_IMAGE} pixels, and "
+                f"{image} has {height}x{width}: enlarge it, or flatten it in a wrapper",
+                "policy",
+            )
 
 
 def _refuse_reset_tuple(observation: Any) -> None:
