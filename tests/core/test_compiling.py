@@ -182,7 +182,7 @@ def compiled_functions() -> dict[str, FunctionType]:
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 def test_what_a_compiled_function_builds_in_was_there_when_its_fingerprint_was_taken() -> None:
     functions = compiled_functions()
-    assert {name.split(".")[1] for name in functions} == {"analysis", "deep", "tabular"}
+    assert {name.split(".")[1] for name in functions} == {"advice", "deep", "tabular"}
     late = [
         name for name, function in functions.items() if not function.__qualname__.endswith(fingerprint(function))
     ]
