@@ -343,3 +343,10 @@ def test_an_environment_that_fails_ends_with_exit_code_1(tmp_path: Path) -> None
     assert run.returncode == 1
     assert run.stderr.startswith("holdfast train: the environment failed in episode 1, at step 1: its step raised")
     assert run.stderr.count("\n") == 1
+
+
+def test_a_file_of_options_may_be_reached_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text('{"environment": "cliff", "algo": "q", "episodes": 5}')
+    (tmp_path / "link.json").symlink_to("real.json")
+    assert main(["train", "--config", str(tmp_path / "link.json"), "--out", str(tmp_path / "run"), "--quiet"]) == 0
+    assert len((tmp_path / "run/metrics.csv").read_text().splitlines()) == 6

@@ -261,7 +261,9 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
             raise InputError(f"--resume must name the folder of a run, and {arguments.resume} is none")
         options |= folder.read_config().options()
     if arguments.config is not None:
-        options |= read_options(arguments.config)
+        # The user has named it, so a link may lead to it.
+        is_link = arguments.config.is_symlink()
+        options |= read_options(Path(os.path.realpath(arguments.config)) if is_link else arguments.config)
     given = {name: getattr(arguments, name) for name in _PLAIN if getattr(arguments, name) is not None}
     if "environment" in given and given["environment"] != options.get("environment"):
         options.pop("label", None)
