@@ -131,8 +131,8 @@ def test_too_few_episodes_to_see_harm_give_no_advice_by_coverage() -> None:
     found = advice(result(1), unknown)
     assert (found.k_max, found.basis) == (1, "none")
     assert found.sentence.endswith(
-        "coverage is uninformative here: there are too few episodes to see whether longer holds do harm; play more "
-        "steps."
+        "coverage is uninformative here: there are too few episodes to see whether longer holds do harm; "
+        "play more steps."
     )
 
 
