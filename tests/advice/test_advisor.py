@@ -131,14 +131,15 @@ def test_too_few_episodes_to_see_harm_give_no_advice_by_coverage() -> None:
     found = advice(result(1), unknown)
     assert (found.k_max, found.basis) == (1, "none")
     assert found.sentence.endswith(
-        "places do not tell, for there are too few episodes to see whether longer holds do harm; play more steps."
+        "coverage is uninformative here: there are too few episodes to see whether longer holds do harm; "
+        "play more steps."
     )
 
 
 def test_episodes_that_were_cut_off_give_no_advice_by_coverage() -> None:
     found = advice(result(1), result(4, visited=40, cut_off=1))
     assert (found.k_max, found.basis) == (1, "none")
-    assert found.sentence.endswith("places do not tell, for episodes that did not end were cut off.")
+    assert found.sentence.endswith("coverage is uninformative here: episodes that did not end were cut off.")
     assert advice(result(1, 0.0), result(4, 0.5, cut_off=1)).k_max == 4
 
 
@@ -156,7 +157,7 @@ def test_where_nearly_every_observation_is_new_there_are_no_places_to_compare() 
 def test_harm_is_told_where_places_do_not_tell() -> None:
     unknown = replace(result(8, mean=10.0), upper_return=Estimate(-5.0, np.nan, np.nan))
     found = advice(result(1, mean=20.0), unknown)
-    assert "places do not tell, for there are too few episodes" in found.sentence
+    assert "coverage is uninformative here: there are too few episodes" in found.sentence
     assert "they return 10 (9 to 11), single-step actions 20 (19 to 21)" in found.sentence
 
 

@@ -137,7 +137,9 @@ def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Vi
     worst = harms[-1] or next((harm for harm in reversed(harms) if harm is not None), None)
     silence = _why_places_do_not_tell(study, results)
     if silence is not None:
-        return Advice(first.k_max, "none", because_of_nothing(first, f"places do not tell, for {silence}", worst))
+        return Advice(
+            first.k_max, "none", because_of_nothing(first, f"coverage is uninformative here: {silence}", worst)
+        )
     harmless = [result for result, harm in zip(results, harms, strict=True) if harm is None]
     most = max(result.coverage for result in harmless)
     chosen = next(result for result in harmless if result.coverage >= AS_GOOD * most)

@@ -117,7 +117,7 @@ def explore(
         holes: Chain: what a hole is, see ``exploration_kernel``; None for ``"wall"`` on a grid and ``"restart"``
             elsewhere.
         gamma: Discount of the fixed skips, which need a transition table; 0.99 if None.
-        seed: Of everything that is drawn.
+        seed: Random seed.
         progress: Told now and then how far the played episodes are.
 
     Raises:

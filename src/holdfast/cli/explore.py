@@ -100,7 +100,7 @@ def add_parser(verbs: Any) -> None:
         help="chain: what the holes of a grid are (default: wall; restart where there is no map)",
     )
     parser.add_argument("--gamma", type=float, metavar="G", help="discount of exact frame skips (default: 0.99)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of everything drawn (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed (default: 0)")
     parser.add_argument(
         "--env-kwargs",
         nargs="+",

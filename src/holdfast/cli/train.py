@@ -23,8 +23,8 @@ __all__ = ["add_parser", "whole_number"]
 _DESCRIPTION = """\
 Train an agent. Everything goes into the run's folder: config.json, metrics.csv
 (a row per episode), evaluations.csv, TensorBoard's events, the last checkpoint
-and the best policy. The same command again goes on from the last checkpoint,
-exactly: a run that was killed ends as one that was not.
+and the best policy. The same command again goes on from the last checkpoint:
+an interrupted run continues and ends with identical results.
 """
 _EXAMPLES = """\
 examples:
@@ -286,9 +286,7 @@ def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
     if not isinstance(name, str) or not is_code(name):
         return
     if typed != name:
-        raise InputError(
-            f"ENV must be given to run {name}: it is code, and files do not choose the code that is run"
-        )
+        raise InputError(f"ENV must be given to run {name}: for safety, code named in a file is never run")
     allow_code(name)
 
 

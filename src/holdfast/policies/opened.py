@@ -80,7 +80,7 @@ def open_policy(
         raise InputError(f"{path} is damaged: it must say where the policy was trained")
     if environment is None and is_code(named):
         raise InputError(
-            f"environment must be given to run {named}: it is code, and files do not choose the code that is run",
+            f"environment must be given to run {named}: for safety, code named in a file is never run",
             "environment",
         )
     if environment is not None and environment != named:

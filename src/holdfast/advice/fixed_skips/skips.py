@@ -1,4 +1,4 @@
-"""Which fixed frame skip costs how much, for who has to ship one k that every action is held for.
+"""Which fixed frame skip costs how much, for anyone who must ship a single frame skip.
 
 Holding every action for k steps is the decision process (P_k, r_k, γ^k), with the optimal value V*_(k). It is not
 the k-value V*_k of the paper, where only the first action is held for k steps; nor can it be read off an agent's
