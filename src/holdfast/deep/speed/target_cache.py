@@ -154,6 +154,10 @@ def _source(agent: OptionDQN) -> tuple[Any, ...]:
     return (_Same(agent.replay_buffer), n_updates, agent.q_net_target.version())
 
 
+_bootstrapped_return = compiled(bootstrapped_return)
+_persistence_index = compiled(persistence_index)
+
+
 @compiled
 def _not_as_written(rows: Rows, stamps: NDArray[np.int64], written: NDArray[np.int64]) -> Rows:
     """The distinct rows whose stamps are not those of what was written, which they are from now on."""
@@ -165,10 +169,6 @@ def _not_as_written(rows: Rows, stamps: NDArray[np.int64], written: NDArray[np.i
             found[count] = row
             count += 1
     return found[:count]
-
-
-_bootstrapped_return = compiled(bootstrapped_return)
-_persistence_index = compiled(persistence_index)
 
 
 @compiled
