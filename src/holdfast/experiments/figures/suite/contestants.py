@@ -11,6 +11,20 @@ __all__ = ["CONTESTANTS", "Contestant"]
 
 _ZOO_NETWORK = {"net_arch": [256, 256]}
 
+_ZOO_SWINGING_AND_LANDING: Mapping[str, Any] = {
+    "learning_rate": 6.3e-4,
+    "batch_size": 128,
+    "buffer_size": 50_000,
+    "learning_starts": 0,
+    "gamma": 0.99,
+    "target_update_interval": 250,
+    "train_freq": 4,
+    "gradient_steps": -1,
+    "exploration_fraction": 0.12,
+    "exploration_final_eps": 0.1,
+    "policy_kwargs": _ZOO_NETWORK,
+}
+
 _ZOO: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "CartPole-v1": {
@@ -26,19 +40,7 @@ _ZOO: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "exploration_final_eps": 0.04,
             "policy_kwargs": _ZOO_NETWORK,
         },
-        "Acrobot-v1": {
-            "learning_rate": 6.3e-4,
-            "batch_size": 128,
-            "buffer_size": 50_000,
-            "learning_starts": 0,
-            "gamma": 0.99,
-            "target_update_interval": 250,
-            "train_freq": 4,
-            "gradient_steps": -1,
-            "exploration_fraction": 0.12,
-            "exploration_final_eps": 0.1,
-            "policy_kwargs": _ZOO_NETWORK,
-        },
+        "Acrobot-v1": _ZOO_SWINGING_AND_LANDING,
         "MountainCar-v0": {
             "learning_rate": 4e-3,
             "batch_size": 128,
@@ -52,19 +54,7 @@ _ZOO: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "exploration_final_eps": 0.07,
             "policy_kwargs": _ZOO_NETWORK,
         },
-        "LunarLander-v3": {
-            "learning_rate": 6.3e-4,
-            "batch_size": 128,
-            "buffer_size": 50_000,
-            "learning_starts": 0,
-            "gamma": 0.99,
-            "target_update_interval": 250,
-            "train_freq": 4,
-            "gradient_steps": -1,
-            "exploration_fraction": 0.12,
-            "exploration_final_eps": 0.1,
-            "policy_kwargs": _ZOO_NETWORK,
-        },
+        "LunarLander-v3": _ZOO_SWINGING_AND_LANDING,
     }
 )
 """The settings for DQN that rl-zoo3 (hyperparams/dqn.yml) gives each of these environments."""
