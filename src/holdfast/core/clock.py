@@ -1,7 +1,7 @@
-"""Which action is held, and for how much longer: the one state machine for it.
+"""Which action is held, and for how much longer.
 
-``OptionClock`` is the form for many environments at once. Its two leaf functions are written for one
-environment, in the subset of Python that compiles, and are what the compiled tabular loops call.
+``OptionClock`` is the form for many environments at once. The two leaf functions say the same of one environment,
+in the subset of Python that compiles, and are what the compiled tabular loops call; tests compare the two.
 """
 
 from __future__ import annotations

@@ -142,9 +142,8 @@ def skip_target(
 
 def state_value(q: NDArray[np.floating], kind: str = "options") -> Any:
     """V(s) of values (..., A, K) by name, one of ``STATE_VALUES``."""
-    if check_choice("target_value", kind, STATE_VALUES) == "primitive":
-        return primitive_state_value(q)
-    return options_state_value(q)
+    of_name = {"options": options_state_value, "primitive": primitive_state_value}
+    return of_name[check_choice("target_value", kind, STATE_VALUES)](q)
 
 
 def empirical_optimality(

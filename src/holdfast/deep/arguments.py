@@ -95,7 +95,12 @@ class Argument:
 
 
 SB3_ARGUMENTS = (
-    Argument("learning_rate", 5e-4, "float | Schedule", "As in SB3's DQN, like everything down to ``device``."),
+    Argument(
+        "learning_rate",
+        5e-4,
+        "float | Schedule",
+        "As in SB3's DQN, like everything down to ``device`` unless it says otherwise.",
+    ),
     Argument("buffer_size", 100_000, "int", "Primitive steps kept.", integer()),
     Argument("learning_starts", 1000, "int", "Primitive steps before learning starts.", integer(0)),
     Argument("batch_size", 32, "int", "Rows per persistence: an update sees k_max times as many.", integer()),

@@ -58,7 +58,7 @@ class PerQLearning(TabularLearner):
         """ε-greedy options and the all-persistence update."""
         return self.make_rule(
             self.k_max,
-            n_valued=1 if self.target_value == "primitive" else self.k_max,
+            n_valued={"options": self.k_max, "primitive": 1}[self.target_value],
             bootstraps=True,
             margin=math.inf if self.interrupt_margin is None else self.interrupt_margin,
             tolerance=-1.0 if self.decision_tolerance is None else self.decision_tolerance,

@@ -20,8 +20,8 @@ class EZGreedyDQN(OptionValueDQN):
     """DQN with temporally extended exploration: with probability ε a random action is held for a random duration.
 
     A greedy action is held for one step. What is learned is Q(s,a), from single steps, as soon as they are made:
-    DQN as PerDQN with ``k_max=1`` is it, in the same replay, with the same trunk and one of its heads. With
-    ``k_max=1`` it *is* that, draw by draw.
+    the update is that of PerDQN with ``k_max=1``, with the same replay and trunk and one head. With ``k_max=1`` it
+    *is* that agent, draw by draw.
     """
 
     stands_for: ClassVar[dict[str, Any]] = {"bootstrap": True, "decision_tolerance": 0.0, "interrupt_margin": None}

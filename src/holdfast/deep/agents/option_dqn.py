@@ -1,4 +1,4 @@
-"""The one place that overrides Stable-Baselines3: DQN whose agent holds its actions.
+"""The one place that changes how Stable-Baselines3's DQN runs: its agent holds its actions.
 
 ``collect_rollouts`` stays SB3's own, one primitive step per iteration, so that every callback, VecEnv, wrapper and
 logger works as with DQN. What changes is where an action comes from (an ``OptionClock`` that is given a new option

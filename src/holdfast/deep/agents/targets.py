@@ -36,6 +36,7 @@ def state_values(kind: str, target_q: th.Tensor, online_q: th.Tensor | None = No
         assert online_q is not None
         best = online_q.flatten(1).argmax(dim=1, keepdim=True)
         return target_q.flatten(1).gather(1, best).squeeze(1)
+    assert kind == "options", kind
     return target_q.flatten(1).max(dim=1).values
 
 

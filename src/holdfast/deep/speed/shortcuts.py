@@ -1,8 +1,9 @@
-"""When a short cut may be taken: every condition of the speed layer, in one place.
+"""When an update may take a short cut: kept targets, gradients by hand, one kernel for the optimiser.
 
-What training computes is what the plain path computes: modules that are called, autograd, the optimiser's own
-step, targets from networks that are asked. A short cut gives the same numbers for less, and is taken only while
-nobody has changed or watches what it goes around. ``with plain_path():`` takes none.
+What training computes is what the plain path computes: autograd, the optimiser's own step, targets from networks
+that are asked. A short cut gives the same numbers for less, and is taken only while nobody has changed or watches
+what it goes around. ``with plain_path():`` takes none of them. Whether a forward pass may skip the calls of its
+modules is the network's own question: ``TrunkNetwork.is_plain``.
 """
 
 from __future__ import annotations
