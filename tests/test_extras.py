@@ -37,6 +37,10 @@ def minatar(place: Path) -> None:
     plays("MinAtar/Breakout-v1")
 
 
+def box2d(place: Path) -> None:
+    plays("LunarLander-v3")
+
+
 def onnx(place: Path) -> None:
     trained(TABLE, place / "run")
     assert main(["export", str(place / "run"), str(place / "policy.onnx")]) == 0
@@ -69,6 +73,7 @@ def video(place: Path) -> None:
 SMOKE: dict[str, tuple[str, Callable[[Path], None]]] = {
     "atari": ("ale_py", atari),
     "minatar": ("minatar", minatar),
+    "box2d": ("Box2D", box2d),
     "onnx": ("onnxruntime", onnx),
     "ray": ("ray", ray),
     "video": ("imageio_ffmpeg", video),

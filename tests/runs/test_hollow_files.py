@@ -124,10 +124,10 @@ def test_a_policy_of_a_network(width: int, sentence: str, network: Path) -> None
 @pytest.mark.parametrize(
     ("verb", "name", "megabytes", "sentence"),
     [
-        ("plot", "metrics.csv", 900, "is damaged: it has a line of more than 1 MB"),
+        ("plot", "metrics.csv", 900, "is damaged: it is nearly all holes"),
         ("plot", "metrics.csv", 9000, "is too large: rows may have 1024 MB"),
-        ("plot evaluations", "evaluations.csv", 900, "is damaged: it has a line of more than 1 MB"),
-        ("plot holds", "holds.csv", 900, "is damaged: it has a line of more than 1 MB"),
+        ("plot evaluations", "evaluations.csv", 900, "is damaged: it is nearly all holes"),
+        ("plot holds", "holds.csv", 900, "is damaged: it is nearly all holes"),
     ],
 )
 def test_rows(verb: str, name: str, megabytes: int, sentence: str, table: Path) -> None:
@@ -143,7 +143,7 @@ def test_rows_of_a_campaign(tmp_path: Path) -> None:
     path.write_text("rung,height\n1,2\n")
     os.truncate(path, 1000 << 20)
     said, megabytes = read("reproduce", tmp_path)
-    assert said.endswith("is damaged: it has a line of more than 1 MB")
+    assert said.endswith("is damaged: it is nearly all holes")
     assert megabytes < 50
 
 

@@ -56,9 +56,9 @@ def random_ring(
         terminated = mdp.terminal[reached]
         truncated = ~terminated & (ages >= time_limit)
         done = terminated | truncated
-        ring.announce((left == 0) | done)
         infos = [{"TimeLimit.truncated": bool(cut)} for cut in truncated]
-        ring.add(shown(states), shown(reached), actions, mdp.reward[states, actions], done, infos)
+        rewards, over = mdp.reward[states, actions], (left == 0) | done
+        ring.add(shown(states), shown(reached), actions, rewards, done, infos, over)
         states = np.where(done, drawn(starts), reached)
         left[done] = ages[done] = 0
     return ring

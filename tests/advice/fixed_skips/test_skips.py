@@ -229,8 +229,7 @@ class TestEstimate:
         )
         for step in range(200):
             last = np.array([step == 199])
-            ring.announce(last)
-            ring.add(np.array([step]), np.array([step + 1]), np.zeros(1, dtype=int), -np.ones(1), last, [{}])
+            ring.add(np.array([step]), np.array([step + 1]), np.zeros(1, dtype=int), -np.ones(1), last, [{}], last)
         (found,) = estimate_skips(ring, [4])
         assert (found.tuples >= 100, found.value, found.index) == (True, None, None)
         assert found.note == "all samples of holding for 4 steps are of one option, two are needed"

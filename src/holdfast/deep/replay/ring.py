@@ -1,10 +1,10 @@
 """One ring, K views: the replay buffer of every agent that holds its actions.
 
 Each primitive step is stored once, with ``left``, the number of steps that its option really ran from it on,
-itself included: κ − i, known when the option is over (``OptionClock.left`` is what was planned). The tuple that view
-D_k holds for it follows by index arithmetic: it covers ℓ = min(k, left) steps. A step of an option that is still
-running is pending and cannot be drawn; when the option ends its steps get ``left`` and the largest priority; a slot
-that is overwritten can no longer be drawn.
+itself included: κ − i, known when the option is over (``OptionClock.left`` is what was planned). The tuple that
+view D_k holds for it follows by index arithmetic: it covers ℓ = min(k, left) steps. A step of an option that is
+still running is pending and cannot be drawn; when the option ends its steps get ``left`` and the largest priority;
+a slot that is overwritten can no longer be drawn.
 
 The ring has one slot more than it has steps: its head holds the observation that the newest step led to. A next
 observation that is not the next slot's (the last of an episode, or one that ``extend`` brought) has a row of its
