@@ -126,14 +126,14 @@ def test_what_is_advised_is_itself_clearly_better_than_the_smallest() -> None:
     assert advice(result(1), replace(wide, mean_return=Estimate(3.0, 1.1, 5.5)), result(8, mean=6.0)).k_max == 4
 
 
-def test_too_few_episodes_to_see_harm_give_no_advice_by_coverage() -> None:
-    unknown = replace(result(4, visited=40), upper_return=Estimate(-5.0, np.nan, np.nan))
+def test_too_few_episodes_give_no_advice() -> None:
+    unknown = replace(result(4, visited=40), upper_return=Estimate(-5.0, np.nan, np.nan), episodes=3)
     found = advice(result(1), unknown)
-    assert (found.k_max, found.basis) == (1, "none")
-    assert found.sentence.endswith(
-        "coverage is uninformative here: there are too few episodes to see whether longer holds do harm; "
-        "play more steps."
+    assert (found.k_max, found.basis, found.is_undecided) == (1, "none", True)
+    assert found.sentence == (
+        "No advice: with as few as 3 episodes of a k_max, settings cannot be told apart. Play more steps."
     )
+    assert not advice(result(1), result(4)).is_undecided
 
 
 def test_episodes_that_were_cut_off_give_no_advice_by_coverage() -> None:
@@ -158,6 +158,7 @@ def test_harm_is_told_where_places_do_not_tell() -> None:
     unknown = replace(result(8, mean=10.0), upper_return=Estimate(-5.0, np.nan, np.nan))
     found = advice(result(1, mean=20.0), unknown)
     assert "coverage is uninformative here: there are too few episodes" in found.sentence
+    assert not found.is_undecided
     assert "they return 10 (9 to 11), single-step actions 20 (19 to 21)" in found.sentence
 
 

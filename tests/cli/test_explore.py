@@ -406,6 +406,11 @@ def test_the_command_that_follows_has_the_arguments_too(
     asked = ["own_needy_place:Tank", "--env-kwargs", "size=3", "--k-max", "1,2", "--budget", "30", "-o", "out"]
     assert main(["explore", *asked]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
+    # Three episodes tell nothing.
+    assert last == "next: holdfast explore own_needy_place:Tank --budget 300 --env-kwargs size=3"
+    asked[asked.index("30")] = "3000"
+    assert main(["explore", *asked]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
     assert last == "next: holdfast train own_needy_place:Tank --k-max 1 --env-kwargs size=3"
 
 

@@ -174,6 +174,7 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
             "--env-kwargs must be made of JSON values, not {'slip': {1: 2}}",
         ),
         ("cliff --algo q --k-max 3", "--k-max must not be given for q"),
+        ("cliff --algo perq --k-max 3 --set k_max=4", "--k-max must be given once, not as 3 and in --set as 4"),
         ("cliff --algo dqn --set k_max=3", "--algo dqn stands for k_max=1"),
         ("cliff --algo perq --steps 0", "--steps must be a whole number of at least 1"),
         ("cliff --algo perq --seed -1", "--seed must be a whole number of at least 0"),

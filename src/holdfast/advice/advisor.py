@@ -49,6 +49,9 @@ CLEARLY_LOWER = 0.995
 """Share of Kemeny's constant at the smallest K below which a dip is one."""
 
 
+_TOO_FEW = "there are too few episodes to compare places"
+
+
 @dataclass(frozen=True)
 class Advice:
     """A longest hold, and why.
@@ -58,11 +61,13 @@ class Advice:
         basis: ``"success"``, ``"return"``, ``"coverage"``, ``"kemeny"``; ``"none"``: nothing speaks for
             holding.
         sentence: Why, with the numbers behind it.
+        is_undecided: Whether too little was played to tell, so that ``k_max`` is what it was and no advice.
     """
 
     k_max: int
     basis: str
     sentence: str
+    is_undecided: bool = False
 
 
 def advise_from_visits(study: VisitationStudy) -> Advice:
@@ -136,6 +141,11 @@ def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Vi
     harms = [harm_of(study.going_on, first, result) for result in results]
     worst = harms[-1] or next((harm for harm in reversed(harms) if harm is not None), None)
     silence = _why_places_do_not_tell(study, results)
+    if silence == _TOO_FEW and worst is None:
+        fewest = min(result.episodes for result in results)
+        counted = "1 episode" if fewest == 1 else f"{fewest} episodes"
+        said = f"No advice: with as few as {counted} of a k_max, settings cannot be told apart. Play more steps."
+        return Advice(first.k_max, "none", said, is_undecided=True)
     if silence is not None:
         return Advice(
             first.k_max, "none", because_of_nothing(first, f"coverage is uninformative here: {silence}", worst)
@@ -164,7 +174,7 @@ def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation
         return "episodes that did not end were cut off"
     # A quantile whose upper end is not known may be anything: so it is with fewer than 36 episodes.
     if any(math.isnan(result.upper_return.high) for result in results):
-        return "there are too few episodes to see whether longer holds do harm; play more steps"
+        return _TOO_FEW
     return None
 
 

@@ -170,7 +170,11 @@ def _from_environment(arguments: argparse.Namespace) -> int:
             json.dumps({**found.document(), "files": [str(path) for path in written]}, indent=2) + "\n"
         )
     else:
-        following = _training(arguments, found.advice.k_max) if can_learn else None
+        following = None
+        if found.advice.is_undecided and found.visits is not None:
+            following = _longer_study(arguments, arguments.steps or found.visits.results[0].steps)
+        elif can_learn:
+            following = _training(arguments, found.advice.k_max)
         results().write(as_text(found, written, following))
         if unknown is not None:
             results().write(
@@ -234,6 +238,12 @@ def _training(arguments: argparse.Namespace, k_max: int) -> str:
     """The command that trains with this longest hold."""
     given = ["--env-kwargs", *arguments.env_kwargs] if arguments.env_kwargs else []
     return join(["holdfast", "train", arguments.environment, "--k-max", str(k_max), *given])
+
+
+def _longer_study(arguments: argparse.Namespace, steps: int) -> str:
+    """The command that plays ten times as much."""
+    given = ["--env-kwargs", *arguments.env_kwargs] if arguments.env_kwargs else []
+    return join(["holdfast", "explore", arguments.environment, "--budget", str(10 * steps), *given])
 
 
 def _k_values(text: str) -> list[int]:

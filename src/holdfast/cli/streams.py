@@ -44,6 +44,8 @@ class _Unbroken:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
+        self.problem = ""
+        """Why nothing more arrives, such as that the disk behind it is full."""
 
     @property
     def is_closed(self) -> bool:
@@ -58,7 +60,10 @@ class _Unbroken:
             return int(self._stream.write(text))
         except BrokenPipeError:
             _let_go_of(self._stream)
-            return len(text)
+        except OSError as error:
+            self.problem = error.strerror or str(error)
+            _let_go_of(self._stream)
+        return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Print several lines."""
@@ -72,6 +77,9 @@ class _Unbroken:
         try:
             self._stream.flush()
         except BrokenPipeError:
+            _let_go_of(self._stream)
+        except OSError as error:
+            self.problem = error.strerror or str(error)
             _let_go_of(self._stream)
 
     def close(self) -> None:
@@ -128,13 +136,8 @@ def usable_streams() -> Iterator[None]:
 def flushed(code: int) -> int:
     """Write what is still buffered; ``code``, or another exit code where the output is lost."""
     output = results()
-    try:
-        output.flush()
-    except OSError as error:
-        _let_go_of(output)
-        problem = error.strerror or str(error)
-    else:
-        problem = "it was closed" if getattr(output, "is_closed", False) else ""
+    output.flush()
+    problem = getattr(output, "problem", "") or ("it was closed" if getattr(output, "is_closed", False) else "")
     if problem and code == 0:
         sys.stderr.write(f"holdfast: the standard output cannot be written: {problem}\n")
         return EXIT_OUTPUT_LOST

@@ -225,6 +225,12 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
             raise InputError(
                 f"k_max must not be given for {algorithm.name}, which holds every action for one step", "k_max"
             )
+        if given.get("k_max", options["k_max"]) != options["k_max"]:
+            raise InputError(
+                f"k_max must be given once, not as {options['k_max']} and in set as {given['k_max']}",
+                "k_max",
+                "set",
+            )
         given["k_max"] = options["k_max"]
     arguments = algorithm.complete(given)
     env_kwargs = _json_mapping(options, "env_kwargs")
