@@ -49,9 +49,6 @@ CLEARLY_LOWER = 0.995
 """Share of Kemeny's constant at the smallest K below which a dip is one."""
 
 
-_TOO_FEW = "there are too few episodes to compare places"
-
-
 @dataclass(frozen=True)
 class Advice:
     """A longest hold, and why.
@@ -141,7 +138,7 @@ def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Vi
     harms = [harm_of(study.going_on, first, result) for result in results]
     worst = harms[-1] or next((harm for harm in reversed(harms) if harm is not None), None)
     silence = _why_places_do_not_tell(study, results)
-    if silence == _TOO_FEW and worst is None:
+    if worst is None and _are_too_few(results):
         fewest = min(result.episodes for result in results)
         counted = "1 episode" if fewest == 1 else f"{fewest} episodes"
         said = f"No advice: with as few as {counted} of a k_max, settings cannot be told apart. Play more steps."
@@ -172,10 +169,14 @@ def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation
         return "nearly every observation is new, so that places cannot be compared here"
     if any(result.cut_off for result in results):
         return "episodes that did not end were cut off"
-    # A quantile whose upper end is not known may be anything: so it is with fewer than 36 episodes.
-    if any(math.isnan(result.upper_return.high) for result in results):
-        return _TOO_FEW
+    if _are_too_few(results):
+        return "there are too few episodes to compare places"
     return None
+
+
+def _are_too_few(results: Sequence[Visitation]) -> bool:
+    """A quantile whose upper end is not known may be anything: so it is with fewer than 36 episodes."""
+    return any(math.isnan(result.upper_return.high) for result in results)
 
 
 def _nothing() -> Estimate:
