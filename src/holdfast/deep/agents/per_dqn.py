@@ -67,8 +67,8 @@ class PerDQN(OptionValueDQN):
     """Persistent DQN (not to be confused with prioritised-replay DQN): Q(s,a,k) learned for every k at once.
 
     It chooses what to do and for how long; whatever time scale an experience was collected at, it updates the
-    values of all of them. With ``k_max=1`` it holds nothing; ``holdfast docs perdqn`` has the arguments with which it is
-    SB3's DQN.
+    values of all of them. With ``k_max=1`` it holds nothing; ``holdfast docs perdqn`` says with which arguments
+    it is SB3's DQN.
 
     Paper: Algorithm per-dqn
     """
