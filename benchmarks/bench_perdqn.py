@@ -39,6 +39,7 @@ import resource, sys
 import numpy as np
 from gymnasium import spaces
 from holdfast.deep import OptionReplayBuffer
+from holdfast.deep.speed.target_cache import TargetCache
 from stable_baselines3.common.buffers import ReplayBuffer
 
 kind, k_max, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -57,12 +58,12 @@ for step in range(steps + 10):
     following = np.roll(frame, 1, axis=1)
     following[0, 0, 0, :4] = step % 251
     done = np.array([step % 200 == 199])
-    if kind == "ring":
-        buffer.announce(done | (step % k_max == 0))
-    buffer.add(frame, following, np.array([[step % 6]]), np.array([1.0]), done, [{}])
+    over = (done | (step % k_max == 0),) if kind == "ring" else ()
+    buffer.add(frame, following, np.array([[step % 6]]), np.array([1.0]), done, [{}], *over)
     frame = following
 if kind == "ring":
-    buffer.kept.need(np.arange(buffer.store.n_rows), lambda rows: np.ones((len(rows), 6, k_max), np.float32))
+    kept, rows = TargetCache((6, k_max)), np.arange(len(buffer.written))
+    kept.need(rows, buffer.written, ("a target network",), lambda rows: np.ones((len(rows), 6, k_max), np.float32))
 print(resident() - before)
 """
 
