@@ -92,7 +92,10 @@ def longest_within(values: Any, action: Any, position: Any, tolerance: Any) -> A
 
 
 def best_option(values: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The greedy option of values (..., A, K), the first of equals: actions and persistences, each (...)."""
+    """The greedy option of values (..., A, K), the first of equals: actions and persistences, each (...).
+
+    Of a sparse set of persistences, what is called one here is its position among them, counted from 1.
+    """
     table = np.asarray(values)
     actions, positions = np.divmod(np.argmax(table.reshape(*table.shape[:-2], -1), axis=-1), table.shape[-1])
     return np.asarray(actions), np.asarray(duration_at(positions))

@@ -13,10 +13,11 @@ is ``window_length``, and it is why K buffers can be K views of one ring of prim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
 from holdfast.core.history import PartialHistory
@@ -29,6 +30,7 @@ __all__ = [
     "sub_transitions",
     "update_count",
     "window_length",
+    "window_lengths",
 ]
 
 
@@ -100,6 +102,22 @@ class SubTransition(NamedTuple):
 def window_length(k: Any, left: Any) -> Any:
     """ℓ = min(k, left): the steps that D_k's tuple covers, from a step with ``left`` steps of its option to go."""
     return np.minimum(k, left)
+
+
+def window_lengths(durations: Sequence[int]) -> NDArray[np.int64]:
+    """ℓ for each of a sparse set of persistences, by ``left`` from 0 to the longest of them: (n, longest + 1).
+
+    What was seen of a hold of k steps is of use up to ℓ = k, or else up to a step from which on the rest, k − ℓ, is
+    itself one of the set: ℓ is the largest such number up to ``left``, and 0 where there is none. For 1..K this is
+    ``window_length``. (A hold that ended the episode is another matter: then ℓ = left for all k > left.)
+    """
+    longest = durations[-1]
+    table = np.zeros((len(durations), longest + 1), dtype=np.int64)
+    useful_rests = {0, *durations}
+    for row, k in zip(table, durations, strict=True):
+        for left in range(1, longest + 1):
+            row[left] = left if left <= k and k - left in useful_rests else row[left - 1]
+    return table
 
 
 def sub_transitions(history: PartialHistory, k_max: int, gamma: float) -> list[SubTransition]:

@@ -1,14 +1,14 @@
 """Persistence options (a, k): play primitive action ``a`` for ``k`` steps.
 
 ``k`` counts from 1 wherever a person or a formula sees it. Arrays of option values have the axes
-(..., action, persistence); the two functions at the top are the only place where ``k`` and its array
-index meet.
+(..., action, persistence). Where every persistence up to K has values, the two functions at the top are the only
+place where ``k`` and its array index meet; a sparse set of persistences has the three after them.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_duration, check_integer
 
-__all__ = ["Option", "OptionSpace", "duration_at", "flat_index", "persistence_index"]
+__all__ = [
+    "Option",
+    "OptionSpace",
+    "duration_at",
+    "flat_index",
+    "persistence_index",
+    "persistence_positions",
+    "persistence_set",
+    "position_within",
+]
 
 
 def persistence_index(k: Any) -> Any:
@@ -33,6 +42,23 @@ def duration_at(index: Any) -> Any:
 def flat_index(action: Any, k: Any, k_max: Any) -> Any:
     """Index of option (a, k) in an (action, persistence) table laid out flat."""
     return action * k_max + persistence_index(k)
+
+
+def persistence_set(k_max: int, persistences: Sequence[int] | None = None) -> tuple[int, ...]:
+    """The persistences that have values, in order: those given, or all of 1..k_max."""
+    return tuple(range(1, k_max + 1)) if persistences is None else tuple(persistences)
+
+
+def persistence_positions(durations: Sequence[int]) -> NDArray[np.int64]:
+    """By number of steps from 0 to the longest, its position among ``durations``; −1 for those that are not there."""
+    positions = np.full(durations[-1] + 1, -1, dtype=np.int64)
+    positions[list(durations)] = np.arange(len(durations))
+    return positions
+
+
+def position_within(durations: Any, steps: Any) -> Any:
+    """Position of the longest of ``durations`` that is at most ``steps`` (a number or an array, at least 1)."""
+    return np.searchsorted(durations, steps, side="right") - 1
 
 
 class Option(NamedTuple):

@@ -10,6 +10,7 @@ The paper prints the bootstrap of T̂^κ at s_{t+k}; that state was never reache
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = [
     "skip_target",
     "state_value",
     "toward",
+    "value_bounds",
     "window_target",
 ]
 
@@ -76,6 +78,19 @@ def window_target(
     """
     next_value = next_state_value if rest == 0 else next_held_values[persistence_index(rest)]
     return bootstrapped_return(reward, discount, next_value, terminated)
+
+
+def value_bounds(reward_low: float, reward_high: float, gamma: float) -> tuple[float, float]:
+    """The least and the largest return that rewards between two numbers allow, episodes ending at any time.
+
+    Args:
+        reward_low: At most 0, which is what is to be had behind an end.
+        reward_high: At least 0.
+        gamma: Discount factor; with 1 a reward that can be had again and again has no bound.
+    """
+    if gamma < 1.0:
+        return reward_low / (1.0 - gamma), reward_high / (1.0 - gamma)
+    return (-math.inf if reward_low < 0.0 else 0.0), (math.inf if reward_high > 0.0 else 0.0)
 
 
 def toward(value: Any, target: Any, alpha: Any) -> Any:

@@ -14,10 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
-from holdfast.core.errors import InputTypeError
-from holdfast.deep.argument_checks import check_layers, check_scaling, check_window
+from holdfast.core.errors import InputError, InputTypeError
+from holdfast.deep.argument_checks import (
+    check_dueling,
+    check_layers,
+    check_persistences,
+    check_scaling,
+    check_window,
+)
 
 __all__ = [
+    "EXPLORE_BY",
+    "IMPORTANCE",
     "OWN_ARGUMENTS",
     "POLICY_ARGUMENTS",
     "SB3_ARGUMENTS",
@@ -36,6 +44,12 @@ __all__ = [
 
 TARGET_VALUES = ("options", "primitive", "double")
 """How V(s') is read off the networks."""
+
+IMPORTANCE = ("buffer", "batch")
+"""Of what the largest importance weight is 1."""
+
+EXPLORE_BY = ("options", "steps")
+"""What ε is a share of."""
 
 Check = Callable[[str, Any], Any]
 """Given an argument's name and value, the value as it is used, or an error in one sentence."""
@@ -161,6 +175,16 @@ SB3_ARGUMENTS = (
 OWN_ARGUMENTS = (
     Argument("k_max", 8, "int", "Largest persistence K.", integer(), in_policy=True, in_replay="k_max"),
     Argument(
+        "persistences",
+        None,
+        "Sequence[int] | None",
+        "The persistences that an option may have, such as [1, 2, 4, 8], instead of ``k_max``, which stands for all "
+        "of 1..K.",
+        check_persistences,
+        in_policy=True,
+        in_replay="persistences",
+    ),
+    Argument(
         "head_arch",
         (64,),
         "list[int] | tuple[int, ...]",
@@ -168,7 +192,18 @@ OWN_ARGUMENTS = (
         check_layers,
         in_policy=True,
     ),
-    Argument("dueling", False, "bool", "A head adds up a state value and advantages.", truth, in_policy=True),
+    Argument(
+        "dueling",
+        False,
+        "bool | str",
+        'Values are the sum of a state value and advantages: one state value per head (``"heads"``, or True), or one '
+        'that all options share (``"options"``).',
+        check_dueling,
+        in_policy=True,
+    ),
+    Argument(
+        "layer_norm", False, "bool", "Layer normalisation behind each layer of the trunk.", truth, in_policy=True
+    ),
     Argument(
         "normalize_observations",
         None,
@@ -187,6 +222,13 @@ OWN_ARGUMENTS = (
         choice(TARGET_VALUES),
     ),
     Argument(
+        "clip_targets",
+        False,
+        "bool",
+        "Keep targets within what the rewards seen so far allow: between least and largest reward over 1 − gamma.",
+        truth,
+    ),
+    Argument(
         "bootstrap",
         True,
         "bool",
@@ -202,6 +244,48 @@ OWN_ARGUMENTS = (
         "float",
         "Its first exponent of the importance weights, which goes to 1 over the training.",
         real(0.0, 1.0),
+    ),
+    Argument(
+        "importance",
+        "buffer",
+        "str",
+        'What importance weights are divided by: the largest of the whole ``"buffer"`` (OpenAI Baselines) or of the '
+        '``"batch"``.',
+        choice(IMPORTANCE),
+        in_replay="importance",
+    ),
+    Argument(
+        "shared_draws",
+        False,
+        "bool",
+        "Draw ``batch_size`` steps and learn the tuples of every persistence that begin there, instead of "
+        "``batch_size`` tuples for each.",
+        truth,
+        in_replay="shared_draws",
+    ),
+    Argument(
+        "explore_by",
+        "options",
+        "str",
+        'What ε is the random share of: ``"options"``, or ``"steps"``, of which random options would take more than '
+        "their share.",
+        choice(EXPLORE_BY),
+    ),
+    Argument(
+        "average_rate",
+        0.0,
+        "float",
+        "Evaluate and act deterministically with an exponential average of the weights, which each update moves by "
+        "this part of the way; 0 for the weights themselves.",
+        real(0.0, 1.0),
+        in_policy=True,
+    ),
+    Argument(
+        "learning_rate_final",
+        None,
+        "float | None",
+        "Learning rate at the end of the training, to which it falls linearly; None for one that stays.",
+        _or_none(real(0.0)),
     ),
     Argument(
         "decision_tolerance",
@@ -319,12 +403,21 @@ def settled(
             raise InputTypeError(f"{name} must be given to {agent} once", name)
         refuse_unknown(agent, name, known)
         found[name] = value
+    if "persistences" in known and found.get("k_max") is not None:
+        if found.get("persistences") is not None:
+            raise InputError(
+                "k_max and persistences say the same thing: give one of them", "k_max", "persistences"
+            )
+        # All of 1..k_max, whatever the default set is.
+        found["persistences"] = None
     checked = {}
     for name, argument in known.items():
         value = found.get(name, argument.default)
         result = argument.check(name, value)
         # What is SB3's gets to SB3 as it was given.
         checked[name] = value if name in of_sb3 else result
+    if checked.get("persistences") is not None:
+        checked["k_max"] = checked["persistences"][-1]
     return {**checked, **stands_for}
 
 

@@ -24,7 +24,13 @@ class EZGreedyDQN(OptionValueDQN):
     *is* that agent, draw by draw.
     """
 
-    stands_for: ClassVar[dict[str, Any]] = {"bootstrap": True, "decision_tolerance": 0.0, "interrupt_margin": None}
+    stands_for: ClassVar[dict[str, Any]] = {
+        "bootstrap": True,
+        "decision_tolerance": 0.0,
+        "interrupt_margin": None,
+        "persistences": None,
+        "shared_draws": False,
+    }
     added_arguments: ClassVar[tuple[Argument, ...]] = (
         Argument("k_max", 8, "int", "Longest duration K of an exploratory action.", integer(), in_replay="k_max"),
         Argument(
@@ -43,6 +49,10 @@ class EZGreedyDQN(OptionValueDQN):
     def views(self) -> Views:
         """Single steps."""
         return Views(1)
+
+    def _mean_random_hold(self) -> float:
+        chances = duration_distribution(self.durations, self.k_max, self.mu)
+        return float(chances @ np.arange(1, self.k_max + 1))
 
     def _random_durations(self, n: int) -> NDArray[np.int64]:
         if self.k_max == 1:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.options import duration_at
 from holdfast.core.saved import take_array
 
 __all__ = ["HoldStatistics", "UpdateStatistics"]
@@ -93,26 +92,36 @@ class HoldStatistics:
 
 
 class UpdateStatistics:
-    """Mean loss and target of each persistence since they were last asked for."""
+    """Mean loss and target of each persistence since they were last asked for.
 
-    def __init__(self, k_max: int) -> None:
-        self.k_max = k_max
+    Args:
+        durations: The persistences.
+    """
+
+    def __init__(self, durations: Sequence[int]) -> None:
+        self.durations = tuple(durations)
         self._fresh_start()
 
     def _fresh_start(self) -> None:
-        self._losses = np.zeros(self.k_max)
-        self._targets = np.zeros(self.k_max)
-        self._count = np.zeros(self.k_max, dtype=np.int64)
+        self._losses = np.zeros(len(self.durations))
+        self._targets = np.zeros(len(self.durations))
+        self._count = np.zeros(len(self.durations), dtype=np.int64)
 
     def add(
-        self, row_losses: NDArray[Any], targets: NDArray[Any], drawable: NDArray[np.bool_] | None = None
+        self, row_losses: NDArray[Any], targets: NDArray[Any], is_there: NDArray[np.bool_] | None = None
     ) -> None:
-        """Take in one update, both (K, B), of the views (K,) that hold anything."""
-        seen = np.ones(self.k_max, dtype=np.bool_) if drawable is None else drawable
-        batch = row_losses.shape[1]
-        self._losses += seen * (row_losses.sum(axis=1, dtype=np.float64) / batch)
-        self._targets += seen * (targets.sum(axis=1, dtype=np.float64) / batch)
-        self._count += seen
+        """Take in one update, all (K, B), of the tuples that there are."""
+        if is_there is None or is_there.all():
+            batch = row_losses.shape[1]
+            self._losses += row_losses.sum(axis=1, dtype=np.float64) / batch
+            self._targets += targets.sum(axis=1, dtype=np.float64) / batch
+            self._count += 1
+            return
+        n_tuples = is_there.sum(axis=1)
+        divisor = np.maximum(n_tuples, 1)
+        self._losses += np.where(is_there, row_losses, 0.0).sum(axis=1, dtype=np.float64) / divisor
+        self._targets += np.where(is_there, targets, 0.0).sum(axis=1, dtype=np.float64) / divisor
+        self._count += n_tuples > 0
 
     _FIELDS = (("losses", np.float64), ("targets", np.float64), ("count", np.int64))
 
@@ -123,13 +132,13 @@ class UpdateStatistics:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what ``state`` returned."""
         for name, dtype in self._FIELDS:
-            setattr(self, f"_{name}", take_array(state, name, dtype, (self.k_max,)).copy())
+            setattr(self, f"_{name}", take_array(state, name, dtype, (len(self.durations),)).copy())
 
     def means(self) -> dict[str, float]:
         """Metrics by name, and a fresh start."""
         found = {}
         for index in np.flatnonzero(self._count):
-            found[f"train/loss_k{duration_at(index)}"] = float(self._losses[index]) / self._count[index]
-            found[f"train/target_k{duration_at(index)}"] = float(self._targets[index]) / self._count[index]
+            found[f"train/loss_k{self.durations[index]}"] = float(self._losses[index]) / self._count[index]
+            found[f"train/target_k{self.durations[index]}"] = float(self._targets[index]) / self._count[index]
         self._fresh_start()
         return found

@@ -25,14 +25,16 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.base_class import maybe_make_env
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn
+from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_normalize
 
 from holdfast.core.clock import OptionClock
 from holdfast.core.errors import InputError
-from holdfast.deep.agents.exploratory_draws import toss_coins
+from holdfast.core.targets import value_bounds
+from holdfast.deep.agents.exploratory_draws import option_epsilon, toss_coins
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
 from holdfast.deep.agents.misuse import LostStates, check_not_of_sb3, check_not_vector
-from holdfast.deep.agents.regression import Residuals
+from holdfast.deep.agents.regression import Residuals, mean_errors
 from holdfast.deep.agents.vec_env_steps import check_finite, with_last_observations
 from holdfast.deep.argument_checks import (
     check_acting,
@@ -63,6 +65,9 @@ from holdfast.deep.speed.target_cache import TargetCache
 from holdfast.envs.episode_log import EpisodeLog
 
 __all__ = ["OptionDQN"]
+
+_HOLD_RATE = 0.01
+"""How quickly the mean of greedy holds follows them."""
 
 
 class OptionDQN(DQN):
@@ -95,8 +100,13 @@ class OptionDQN(DQN):
     action_space: spaces.Discrete
 
     k_max: int
+    persistences: tuple[int, ...] | None
+    shared_draws: bool
     target_value: str
+    clip_targets: bool
     bootstrap: bool
+    explore_by: str
+    learning_rate_final: float | None
     priority_beta0: float
     normalize_observations: str | None
     timeout_is_terminal: bool
@@ -142,6 +152,10 @@ class OptionDQN(DQN):
             settings[name] = check_mapping(name, settings[name], elsewhere)
         if settings["policy_kwargs"].get("net_arch") is not None:
             check_layers("net_arch in policy_kwargs", settings["policy_kwargs"]["net_arch"])
+        if settings["learning_rate_final"] is not None and callable(settings["learning_rate"]):
+            raise InputError(
+                "learning_rate_final must be None with a schedule as learning_rate", "learning_rate_final"
+            )
         check_timeouts(settings["timeout_is_terminal"], settings["replay_buffer_kwargs"])
 
     @property
@@ -160,6 +174,7 @@ class OptionDQN(DQN):
             **{found.name: getattr(self, found.name) for found in POLICY_ARGUMENTS},
             "valued": self.valued,
             "k_max": self.views.k_max,
+            "persistences": self.views.persistences,
             **given_policy_kwargs,
         }
         self.replay_buffer_kwargs = {
@@ -178,12 +193,18 @@ class OptionDQN(DQN):
         if self.replay_buffer is not None:
             self.replay_buffer.finish()
         self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
-        self.update_statistics = UpdateStatistics(self.views.k_max)
-        shape = (int(self.action_space.n), self.views.k_max)
+        self.update_statistics = UpdateStatistics(self.views.durations)
+        self.greedy_hold = 1.0
+        shape = (int(self.action_space.n), self.views.n)
         if self.replay_buffer is not None and self.views.k_max > 1:
             needed = self.replay_buffer.nbytes + TargetCache.bytes_needed(len(self.replay_buffer.written), shape)
             check_fits(f"the replay of buffer_size={self.buffer_size}", needed)
         self.target_cache = TargetCache(shape)
+
+    def _setup_lr_schedule(self) -> None:
+        super()._setup_lr_schedule()
+        if self.learning_rate_final is not None:
+            self.lr_schedule = LinearSchedule(float(self.learning_rate), self.learning_rate_final, 1.0)
 
     def _refuse_scaling_twice(self, env: Any) -> None:
         normalizer = None if env is None else unwrap_vec_normalize(env)
@@ -241,11 +262,21 @@ class OptionDQN(DQN):
         idle = clock.idle
         if idle.any():
             draws_action, draws_hold = np.zeros((2, clock.n_envs), dtype=np.bool_)
-            coins = toss_coins(int(idle.sum()), self.exploration_rate, self.n_coins)
+            coins = toss_coins(int(idle.sum()), self._option_epsilon(), self.n_coins)
             draws_action[idle], draws_hold[idle] = coins
             draws = self._explore(draws_action, draws_hold)
             self.policy.begin_options(clock, observation, None, values, draws)
         return interrupted
+
+    def _option_epsilon(self) -> float:
+        """The chance that an option which begins is a random one."""
+        if self.explore_by == "options":
+            return self.exploration_rate
+        return option_epsilon(self.exploration_rate, self._mean_random_hold(), self.greedy_hold)
+
+    def _mean_random_hold(self) -> float:
+        """Mean of what ``_random_durations`` draws."""
+        return float(np.mean(self.views.durations))
 
     def _explore(self, draws_action: NDArray[np.bool_], draws_hold: NDArray[np.bool_]) -> ExploratoryDraws:
         actions = np.zeros(len(draws_action), dtype=np.int64)
@@ -294,6 +325,8 @@ class OptionDQN(DQN):
                 check_finite("observation", infos[env]["terminal_observation"], self.num_timesteps, int(env))
         began = np.equal(self.clock.elapsed, 0)
         over = self.clock.tick(dones)
+        for env in np.flatnonzero(over & ~self.clock.exploratory):
+            self.greedy_hold += _HOLD_RATE * (float(self.clock.elapsed[env]) - self.greedy_hold)
         self.hold_statistics.step(began, over, self.clock.elapsed, np.asarray(dones, dtype=np.bool_))
         # Who learns from single steps need not wait until an option is over.
         over = over | (self.views.k_max == 1)
@@ -423,10 +456,24 @@ class OptionDQN(DQN):
                 "choose a smaller learning_rate or scale the rewards"
             )
         optimizer_step(self.policy.optimizer, self.max_grad_norm)
-        drawable = self.replay_buffer.drawable
-        self.replay_buffer.update_priorities(batch.rows, residuals.td_errors)
-        self.update_statistics.add(residuals.row_losses, targets, drawable)
+        self.policy.move_average(self._n_updates)
+        if batch.is_shared:
+            errors = mean_errors(residuals.td_errors, batch.is_there)
+            self.replay_buffer.update_priorities(batch.rows[:1], errors[None])
+        else:
+            self.replay_buffer.update_priorities(batch.rows, residuals.td_errors)
+        self.update_statistics.add(residuals.row_losses, targets, batch.is_there)
         return residuals.loss
+
+    def _clipped(self, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Targets within what the rewards seen so far allow, if that is asked for."""
+        if not self.clip_targets:
+            return targets
+        assert self.replay_buffer is not None
+        rewards = np.array([self.replay_buffer.reward_low, self.replay_buffer.reward_high])
+        if self._vec_normalize_env is not None:
+            rewards = self._vec_normalize_env.normalize_reward(rewards)
+        return np.clip(targets, *value_bounds(float(rewards[0]), float(rewards[1]), self.gamma))
 
     def train(self, gradient_steps: int, batch_size: int = 32) -> None:
         """Update the networks ``gradient_steps`` times, each with ``batch_size`` rows per persistence."""

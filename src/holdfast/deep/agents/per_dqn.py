@@ -38,27 +38,35 @@ class OptionValueDQN(OptionDQN):
 
     def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
         """r^ℓ + γ^ℓ (1−done) · (V(s') where ℓ = k, else Q⁻(s',a,k−ℓ)): the TD target of each tuple, (K, B)."""
-        if can_keep_targets(self.views.k_max, self._vec_normalize_env, self.target_value):
-            return self.target_cache.targets(self, batch, primitive=self.target_value == "primitive")
+        if can_keep_targets(self.views.k_max, self._vec_normalize_env):
+            return self._clipped(self.target_cache.targets(self, batch))
+        assert self.replay_buffer is not None
         rows, index = self._distinct(batch.next_rows)
         target_q = self._target_values(rows)
         online_q = self._online_values(rows) if self.target_value == "double" else None
         on_device = {name: th.as_tensor(part, device=target_q.device) for name, part in batch.numbers().items()}
         next_index = th.as_tensor(index, device=target_q.device)
+        rest_positions = th.as_tensor(self.replay_buffer.positions[batch.rest], device=target_q.device)
         targets = all_persistence_targets(
             on_device["rewards"],
             on_device["discounts"],
             on_device["dones"],
             on_device["rest"] == 0,
             state_values(self.target_value, target_q, online_q)[next_index],
-            held_values(target_q, next_index, on_device["actions"], on_device["rest"]),
+            held_values(target_q, next_index, on_device["actions"], rest_positions),
         )
-        return targets.cpu().numpy()
+        return self._clipped(targets.cpu().numpy())
 
     def _regress(self, batch: OptionBatch, targets: NDArray[np.float32]) -> Residuals:
         """The gradient of the mean over all K·B tuples of weight · Huber(Q(s,a,k) − target)."""
         return regress(
-            self.q_net, batch.observations, batch.actions, targets, batch.weights, self.policy.optimizer
+            self.q_net,
+            batch.observations,
+            batch.actions,
+            targets,
+            batch.weights,
+            self.policy.optimizer,
+            batch.is_shared,
         )
 
 
@@ -76,10 +84,12 @@ class PerDQN(OptionValueDQN):
     @property
     def views(self) -> Views:
         """One for every persistence."""
-        return Views(self.k_max, self.bootstrap)
+        return Views(
+            self.k_max, self.bootstrap, persistences=self.persistences, shared_draws=self.shared_draws
+        )
 
     def _random_durations(self, n: int) -> NDArray[np.int64]:
-        return uniform_durations(n, self.k_max)
+        return uniform_durations(n, self.k_max, self.persistences)
 
     @staticmethod
     def paper_mountain_car() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.speed.shortcuts import can_pass_by_hand
 
-__all__ = ["Residuals", "forget_gradients", "regress", "regress_by_autograd", "regress_by_hand"]
+__all__ = ["Residuals", "forget_gradients", "mean_errors", "regress", "regress_by_autograd", "regress_by_hand"]
 
 Floats = NDArray[np.float32]
 
@@ -39,20 +39,23 @@ def regress_by_autograd(
     targets: Floats,
     weights: Floats | None,
     optimizer: th.optim.Optimizer | None = None,
+    is_shared: bool = False,
 ) -> Residuals:
     """Set the gradient of the weighted mean of Huber's loss on every parameter of ``network``.
 
     Args:
         network: What is to learn.
-        observations: (K·B, ...) tensors, view by view.
+        observations: (K·B, ...) tensors, view by view; (B, ...) of rows that all views share.
         actions: (K, B).
         targets: (K, B).
         weights: (K, B) importance weights, or None for 1.
         optimizer: What is to make the step; other parameters that it has get no gradient.
+        is_shared: Whether all views share the rows.
     """
     device = network.device
     chosen_actions = th.as_tensor(actions, device=device).unsqueeze(2)
-    chosen = network.own_head_values(observations).gather(2, chosen_actions).squeeze(2)
+    values = network.all_head_values(observations) if is_shared else network.own_head_values(observations)
+    chosen = values.gather(2, chosen_actions).squeeze(2)
     goal = th.as_tensor(targets, device=device)
     row_losses = F.smooth_l1_loss(chosen, goal, reduction="none")
     loss = (row_losses if weights is None else th.as_tensor(weights, device=device) * row_losses).mean()
@@ -68,9 +71,10 @@ def regress_by_hand(
     actions: NDArray[np.int64],
     targets: Floats,
     weights: Floats | None,
+    is_shared: bool = False,
 ) -> Residuals:
     """The same of a plain network, by its passes by hand."""
-    return Residuals(*network.hand_pass.regress(observations, actions, targets, weights))
+    return Residuals(*network.hand_pass.regress(observations, actions, targets, weights, is_shared))
 
 
 def regress(
@@ -80,11 +84,19 @@ def regress(
     targets: Floats,
     weights: Floats | None,
     optimizer: th.optim.Optimizer | None = None,
+    is_shared: bool = False,
 ) -> Residuals:
     """``regress_by_autograd``, or a short cut to it."""
-    if can_pass_by_hand(network.plain_parameters(), observations):
-        return regress_by_hand(network, observations, actions, targets, weights)
-    return regress_by_autograd(network, observations, actions, targets, weights, optimizer)
+    # Where all heads have a part in each value, they must have seen each row.
+    in_reach = is_shared or network.heads.dueling != "options"
+    if in_reach and can_pass_by_hand(network.plain_parameters(), observations):
+        return regress_by_hand(network, observations, actions, targets, weights, is_shared)
+    return regress_by_autograd(network, observations, actions, targets, weights, optimizer, is_shared)
+
+
+def mean_errors(td_errors: Floats, is_there: NDArray[np.bool_]) -> Floats:
+    """Mean over the views (K, B) of the size of the errors of those tuples that there are: (B,)."""
+    return np.where(is_there, np.abs(td_errors), np.float32(0.0)).sum(axis=0) / np.maximum(is_there.sum(axis=0), 1)
 
 
 def forget_gradients(network: nn.Module, optimizer: th.optim.Optimizer | None) -> None:

@@ -40,11 +40,13 @@ def state_values(kind: str, target_q: th.Tensor, online_q: th.Tensor | None = No
     return target_q.flatten(1).max(dim=1).values
 
 
-def held_values(target_q: th.Tensor, next_index: th.Tensor, actions: th.Tensor, rest: th.Tensor) -> th.Tensor:
-    """Q⁻(s',a,rest) of each tuple, all arguments but the first (K, B); any value where rest is 0."""
-    _, n_actions, k_max = target_q.shape
-    remaining = persistence_index(rest.clamp(min=1))
-    return target_q.flatten()[(next_index * n_actions + actions) * k_max + remaining]
+def held_values(
+    target_q: th.Tensor, next_index: th.Tensor, actions: th.Tensor, rest_positions: th.Tensor
+) -> th.Tensor:
+    """Q⁻(s',a,k−ℓ) of each tuple, all arguments but the first (K, B); any value where the position is negative."""
+    _, n_actions, n_persistences = target_q.shape
+    remaining = rest_positions.clamp(min=0)
+    return target_q.flatten()[(next_index * n_actions + actions) * n_persistences + remaining]
 
 
 def all_persistence_targets(

@@ -41,7 +41,14 @@ class TempoRLDQN(OptionDQN):
     valued: ClassVar[str] = "skips"
     n_coins: ClassVar[int] = 2
     # Skips are valued through Q alone, by double DQN.
-    stands_for: ClassVar[dict[str, Any]] = {"bootstrap": False, "dueling": False, "target_value": "double"}
+    stands_for: ClassVar[dict[str, Any]] = {
+        "bootstrap": False,
+        "dueling": False,
+        "explore_by": "options",
+        "persistences": None,
+        "shared_draws": False,
+        "target_value": "double",
+    }
     added_arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
             "pad_terminal",
@@ -87,4 +94,4 @@ class TempoRLDQN(OptionDQN):
             online_q,
             th.as_tensor(index, device=device).view(batch.rows.shape),
         )
-        return targets.cpu().numpy()
+        return self._clipped(targets.cpu().numpy())

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "LogEntry", "agent_state", "as_array", "restore_agent", "resume_log"]
 
-FORMAT = 2
+FORMAT = 3
 """Number of the layout of a state."""
 
 _COUNTERS = (
@@ -46,7 +46,7 @@ _COUNTERS = (
     "_n_calls",
     "_n_updates",
 )
-_NUMBERS = ("_current_progress_remaining", "exploration_rate")
+_NUMBERS = ("_current_progress_remaining", "exploration_rate", "greedy_hold")
 
 
 def agent_state(agent: OptionDQN) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
 from holdfast.core.errors import InputError
+from holdfast.core.options import persistence_set
 from holdfast.deep.networks.trunk import SpaceScaler, TrunkNetwork
 from holdfast.deep.speed.hand_pass import HandPass
 
@@ -55,58 +56,66 @@ class StackedLinear(nn.Module):
 
 
 class StackedHeads(nn.Module):
-    """K small networks on one trunk, each with one output per action.
+    """Small networks on one trunk, one for each persistence, each with one output per action.
 
     Between any two of ``layers`` there is the activation. A layer may be replaced by any module that maps the last
     axis of its inputs, (K, B, ·); one without an axis of its own for the persistences is shared by them.
 
     Args:
-        k_max: K.
+        n_heads: K, the number of persistences.
         in_features: Width of the trunk's output.
         head_arch: Hidden units of each head's layers; may be empty.
         n_actions: A.
         activation_fn: Between the layers.
-        has_state_value: Whether a head adds up a state value and advantages of mean 0 (a duel of the two).
+        dueling: One of ``DUELING``: False; ``"heads"``: each head adds up a state value and advantages of mean 0
+            over its actions; ``"options"``: one more head gives a state value, to which all others add advantages
+            of mean 0 over all options.
     """
 
     def __init__(
         self,
-        k_max: int,
+        n_heads: int,
         in_features: int,
         head_arch: Sequence[int],
         n_actions: int,
         activation_fn: type[nn.Module],
-        has_state_value: bool = False,
+        dueling: bool | str = False,
     ) -> None:
         super().__init__()
-        sizes = [in_features, *head_arch, n_actions + has_state_value]
+        sizes = [in_features, *head_arch, n_actions + (dueling == "heads")]
         pairs = itertools.pairwise(sizes)
-        self.layers = nn.ModuleList(StackedLinear(k_max, size, following) for size, following in pairs)
+        stacked = n_heads + (dueling == "options")
+        self.layers = nn.ModuleList(StackedLinear(stacked, size, following) for size, following in pairs)
         self.activation = activation_fn()
-        self.k_max, self.head_arch, self.has_state_value = k_max, list(head_arch), has_state_value
+        self.n_heads, self.head_arch, self.dueling = n_heads, list(head_arch), dueling
 
     def forward(self, features: th.Tensor) -> th.Tensor:
         """Head k on its own rows, (K, B, in) → (K, B, A), or every head on every row, (B, in) → (K, B, A)."""
         first, *others = self.layers
         if features.dim() == 2 and not isinstance(first, StackedLinear):
-            features = features.expand(self.k_max, *features.shape)
+            features = features.expand(self.n_heads + (self.dueling == "options"), *features.shape)
         values = first(features)
         for layer in others:
             values = layer(self.activation(values))
-        return self._outputs(values)
+        return self.joined(values)
 
     def by_hand(self, features: th.Tensor) -> th.Tensor:
         """``forward`` of heads as they were made, with ReLUs, without the cost of calling modules."""
         values = features
         for depth, layer in enumerate(self.layers._modules.values()):
             values = layer.forward(values.relu_() if depth else values)
-        return self._outputs(values)
+        return self.joined(values)
 
-    def _outputs(self, values: th.Tensor) -> th.Tensor:
-        if self.has_state_value:
-            state_value, advantages = values[..., :1], values[..., 1:]
-            values = state_value + advantages - advantages.mean(dim=-1, keepdim=True)
-        return values
+    def joined(self, outputs: th.Tensor) -> th.Tensor:
+        """Values (K, B, A) of what the last layer gives."""
+        if self.dueling == "heads":
+            state_value, advantages = outputs[..., :1], outputs[..., 1:]
+            return state_value + advantages - advantages.mean(dim=-1, keepdim=True)
+        if self.dueling == "options":
+            # The state value is the mean of the last head's outputs.
+            state_value, advantages = outputs[-1:].mean(dim=2, keepdim=True), outputs[:-1]
+            return state_value + advantages - advantages.mean(dim=(0, 2), keepdim=True)
+        return outputs
 
 
 class ConvFeatures(BaseFeaturesExtractor):
@@ -139,7 +148,7 @@ class ConvFeatures(BaseFeaturesExtractor):
 class OptionQNetwork(TrunkNetwork):
     """Q(s,a,k) for every option: features extractor, trunk, stacked heads.
 
-    With k_max = 1 and no head layers it is SB3's ``QNetwork``, drawn and rounded alike.
+    With one persistence and no head layers it is SB3's ``QNetwork``, drawn and rounded alike.
 
     Args:
         observation_space: Space of the observations.
@@ -167,9 +176,11 @@ class OptionQNetwork(TrunkNetwork):
         activation_fn: type[nn.Module] = nn.ReLU,
         normalize_images: bool = True,
         k_max: int = 1,
+        persistences: Sequence[int] | None = None,
         head_arch: Sequence[int] = (),
-        dueling: bool = False,
+        dueling: bool | str = False,
         scale_to_space: bool = False,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__(
             observation_space,
@@ -179,18 +190,22 @@ class OptionQNetwork(TrunkNetwork):
             net_arch,
             activation_fn,
             normalize_images,
-            k_max,
             scale_to_space,
+            layer_norm,
         )
-        self.heads = StackedHeads(k_max, self.width, head_arch, int(action_space.n), activation_fn, dueling)
+        self.durations = persistence_set(k_max, persistences)
+        n_heads, n_actions = len(self.durations), int(action_space.n)
+        self.heads = StackedHeads(n_heads, self.width, head_arch, n_actions, activation_fn, dueling)
         self._heads_are_made(type(self) is OptionQNetwork)
         self.hand_pass = HandPass(self)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             **super()._get_constructor_parameters(),
+            "k_max": self.durations[-1],
+            "persistences": self.durations,
             "head_arch": self.heads.head_arch,
-            "dueling": self.heads.has_state_value,
+            "dueling": self.heads.dueling,
         }
 
     def head_layers(self) -> tuple[nn.Module, ...]:
@@ -213,7 +228,7 @@ class OptionQNetwork(TrunkNetwork):
         by_hand = self.is_plain
         features = self.trunk_features(obs, by_hand)
         if own_heads:
-            features = features.view(self.k_max, -1, features.shape[-1])
+            features = features.view(self.heads.n_heads, -1, features.shape[-1])
         values = self.heads.by_hand(features) if by_hand else self.heads(features)
         return values if own_heads else values.permute(1, 2, 0)
 
@@ -222,13 +237,18 @@ class OptionQNetwork(TrunkNetwork):
         return self(obs)
 
     def own_head_values(self, obs: Any) -> th.Tensor:
-        """Values (K, B, A) of K·B observations, laid out view by view: head k sees the rows of D_k only."""
-        if type(self).forward is OptionQNetwork.forward and "forward" not in self.__dict__:
+        """Values (K, B, A) of K·B observations, laid out view by view: of the rows of D_k those of head k."""
+        is_own_forward = type(self).forward is OptionQNetwork.forward and "forward" not in self.__dict__
+        if is_own_forward and self.heads.dueling != "options":
             return self(obs, own_heads=True)
-        # Somebody else's forward knows nothing of views: of each row the values of its own head.
+        # Values that all heads have a part in, or somebody else's forward, which knows nothing of views.
         values = self(obs)
-        return values.view(self.k_max, -1, *values.shape[1:]).diagonal(dim1=0, dim2=3).permute(2, 0, 1)
+        return values.view(self.heads.n_heads, -1, *values.shape[1:]).diagonal(dim1=0, dim2=3).permute(2, 0, 1)
+
+    def all_head_values(self, obs: Any) -> th.Tensor:
+        """Values (K, B, A) of B observations."""
+        return self(obs).permute(2, 0, 1)
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         """The action of the best option, for SB3's sake."""
-        return self(observation).flatten(1).argmax(dim=1) // self.k_max
+        return self(observation).flatten(1).argmax(dim=1) // self.heads.n_heads

@@ -29,7 +29,7 @@ from holdfast.core.checks import check_choice
 from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock, is_interrupted
 from holdfast.core.errors import InputError
-from holdfast.core.options import persistence_index
+from holdfast.core.options import persistence_index, persistence_set, position_within
 from holdfast.deep.arguments import POLICY_ARGUMENTS, refuse_unknown
 from holdfast.deep.networks.greedy_rules import GreedyRule, OptionRule, SkipRule, Table
 from holdfast.deep.networks.option_network import OptionQNetwork
@@ -95,6 +95,8 @@ class OptionPolicy(DQNPolicy):
     q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     action_space: spaces.Discrete
     k_max: int
+    persistences: tuple[int, ...] | None
+    average_rate: float
     normalize_observations: str | None
     decision_tolerance: float
     interrupt_margin: float | None
@@ -123,6 +125,9 @@ class OptionPolicy(DQNPolicy):
         for argument in POLICY_ARGUMENTS:
             value = settings.get(argument.name, argument.default)
             setattr(self, argument.name, argument.check(argument.name, value))
+        if self.persistences is not None:
+            self.k_max = self.persistences[-1]
+        self._durations = self.durations
         if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
             # One kernel for all parameters.
             optimizer_kwargs = {"fused": True}
@@ -138,6 +143,14 @@ class OptionPolicy(DQNPolicy):
             optimizer_class,
             optimizer_kwargs,
         )
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        if self.average_rate > 0.0:
+            self.q_net_average = self.make_q_net()
+            self.q_net_average.load_state_dict(self.q_net.state_dict())
+            self.q_net_average.requires_grad_(False)
+            self.q_net_average.set_training_mode(False)
 
     def make_q_net(self) -> OptionQNetwork | SkipQNetwork:  # type: ignore[override]
         """One network, with a features extractor of its own."""
@@ -171,11 +184,46 @@ class OptionPolicy(DQNPolicy):
 
     # Deciding ----------------------------------------------------------------------------------------------
 
-    def option_values(self, observation: Any) -> NDArray[np.float32]:
-        """The network's table of a batch of observations, as tensors: (n, A, ·), to be read by ``rule``."""
+    @property
+    def durations(self) -> NDArray[np.int64]:
+        """The persistences that an option may have, in order."""
+        return np.array(persistence_set(self.k_max, self.persistences), dtype=np.int64)
+
+    @property
+    def averaged_net(self) -> OptionQNetwork | SkipQNetwork:
+        """The network that is evaluated and shipped: that of averaged weights, if they are averaged."""
+        return self._modules.get("q_net_average") or self.q_net  # type: ignore[return-value]
+
+    def option_values(self, observation: Any, averaged: bool = False) -> NDArray[np.float32]:
+        """The network's table of a batch of observations, as tensors: (n, A, ·), to be read by ``rule``.
+
+        Args:
+            observation: Tensors.
+            averaged: Whether by ``averaged_net`` rather than by the network that is trained.
+        """
+        network = self.averaged_net if averaged else self.q_net
         with th.no_grad():
             # Under autocast the values have fewer bits.
-            return self.q_net(observation).float().cpu().numpy()
+            return network(observation).float().cpu().numpy()
+
+    def move_average(self, n_updates: int) -> None:
+        """Move the averaged weights, if there are any, towards those that an optimiser has just moved.
+
+        Args:
+            n_updates: Updates before this one; while they are few, the average is one over their last tenth.
+        """
+        if self.average_rate == 0.0:
+            return
+        rate = max(self.average_rate, 10.0 / (n_updates + 10.0))
+        with th.no_grad():
+            own, average = list(self.q_net.parameters()), list(self.q_net_average.parameters())
+            th._foreach_lerp_(average, own, rate)
+            for source, mean in zip(self.q_net.buffers(), self.q_net_average.buffers(), strict=True):
+                mean.copy_(source)
+
+    def _choose(self, table: Table, tolerance: float | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        actions, counted = self.rule.choose(table, tolerance)
+        return actions, self._durations[persistence_index(counted)]
 
     def decide(self, observation: Any) -> Decision:
         """What to do and for how long, for loops that sleep while they hold.
@@ -186,8 +234,8 @@ class OptionPolicy(DQNPolicy):
         _refuse_reset_tuple(observation)
         self.set_training_mode(False)
         tensor, is_batch = self.obs_to_tensor(observation)
-        table = self.option_values(tensor)
-        actions, durations = self.rule.choose(table, self.decision_tolerance)
+        table = self.option_values(tensor, averaged=True)
+        actions, durations = self._choose(table, self.decision_tolerance)
         actions, values = actions + self.action_space.start, self.rule.options(table)
         if is_batch:
             return Decision(actions, durations, values)
@@ -198,8 +246,9 @@ class OptionPolicy(DQNPolicy):
         if self.interrupt_margin is None:
             return False
         self.set_training_mode(False)
-        table = self.option_values(self.obs_to_tensor(observation)[0])
-        held = self.rule.options(table)[0, action - self.action_space.start, persistence_index(left)]
+        table = self.option_values(self.obs_to_tensor(observation)[0], averaged=True)
+        position = position_within(self._durations, left)
+        held = self.rule.options(table)[0, action - self.action_space.start, position]
         return bool(is_interrupted(self.rule.best(table)[0], held, self.interrupt_margin))
 
     def predict(
@@ -219,8 +268,9 @@ class OptionPolicy(DQNPolicy):
         """
         self.set_training_mode(False)
         clock, tensor, is_batch = self.held_options(observation, state, episode_start)
-        _, values = self.interrupt(clock, tensor)
-        self.begin_options(clock, tensor, self.decision_tolerance if deterministic else None, values)
+        _, values = self.interrupt(clock, tensor, averaged=True)
+        tolerance = self.decision_tolerance if deterministic else None
+        self.begin_options(clock, tensor, tolerance, values, averaged=True)
         return self.hold_on(clock, is_batch)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
@@ -259,12 +309,15 @@ class OptionPolicy(DQNPolicy):
             clock.cut(np.broadcast_to(starts, (clock.n_envs,)))
         return clock, tensor, is_batch
 
-    def interrupt(self, clock: OptionClock, observation: Any) -> tuple[NDArray[np.bool_], Table | None]:
+    def interrupt(
+        self, clock: OptionClock, observation: Any, averaged: bool = False
+    ) -> tuple[NDArray[np.bool_], Table | None]:
         """Drop the greedy options that should not be held on to.
 
         Args:
             clock: What is held; changed here.
             observation: Tensors, one row per environment.
+            averaged: Whether averaged weights tell.
 
         Returns:
             (n_envs,) the environments whose option was dropped, and the values if they were asked for.
@@ -275,8 +328,10 @@ class OptionPolicy(DQNPolicy):
         watched = ~clock.idle & ~clock.exploratory
         if not watched.any():
             return interrupted, None
-        values = self.option_values(observation)
-        held = self.rule.options(values)[np.arange(clock.n_envs), clock.action, persistence_index(clock.left)]
+        values = self.option_values(observation, averaged)
+        # Of a sparse set, the longest hold that is not longer than what is left.
+        positions = position_within(self._durations, clock.left)
+        held = self.rule.options(values)[np.arange(clock.n_envs), clock.action, positions]
         interrupted = watched & is_interrupted(self.rule.best(values), held, self.interrupt_margin)
         clock.cut(interrupted)
         return interrupted, values
@@ -288,6 +343,7 @@ class OptionPolicy(DQNPolicy):
         tolerance: float | None,
         values: Table | None = None,
         draws: ExploratoryDraws | None = None,
+        averaged: bool = False,
     ) -> None:
         """Begin an option wherever none is held.
 
@@ -297,6 +353,7 @@ class OptionPolicy(DQNPolicy):
             tolerance: Of the greedy choices; None takes the first maximum.
             values: Of the observation, if they are known.
             draws: What is random of these options.
+            averaged: Whether averaged weights choose.
         """
         idle = clock.idle
         if not idle.any():
@@ -308,11 +365,13 @@ class OptionPolicy(DQNPolicy):
             if values is not None:
                 table = values[asking]
             else:
-                table = self.option_values(observation if asking.all() else _select(observation, asking))
-            chosen, holds = self.rule.choose(table, tolerance)
+                shown = observation if asking.all() else _select(observation, asking)
+                table = self.option_values(shown, averaged)
+            chosen, holds = self._choose(table, tolerance)
             given = draws.draws_action[asking]
             if given.any():
-                holds = np.where(given, self.rule.hold(table, actions[asking], tolerance), holds)
+                counted = self.rule.hold(table, actions[asking], tolerance)
+                holds = np.where(given, self._durations[persistence_index(counted)], holds)
             actions[asking] = np.where(given, actions[asking], chosen)
             durations[asking] = np.where(draws.draws_hold[asking], durations[asking], holds)
         clock.begin(idle, actions, durations, draws.draws_action | draws.draws_hold)
@@ -325,7 +384,7 @@ class OptionPolicy(DQNPolicy):
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         tolerance = self.decision_tolerance if deterministic else None
-        actions, _ = self.rule.choose(self.option_values(observation), tolerance)
+        actions, _ = self._choose(self.option_values(observation, averaged=True), tolerance)
         return th.as_tensor(actions, device=self.device)
 
 

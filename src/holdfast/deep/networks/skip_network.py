@@ -37,6 +37,7 @@ class SkipQNetwork(TrunkNetwork):
         k_max: K, the longest skip.
         head_arch: Hidden units of both heads' layers.
         scale_to_space: Scale finite Box bounds to [−1, 1].
+        layer_norm: Normalise what a layer of the trunk gives before its activation.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class SkipQNetwork(TrunkNetwork):
         k_max: int = 1,
         head_arch: Sequence[int] = (),
         scale_to_space: bool = False,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__(
             observation_space,
@@ -60,9 +62,10 @@ class SkipQNetwork(TrunkNetwork):
             net_arch,
             activation_fn,
             normalize_images,
-            k_max,
             scale_to_space,
+            layer_norm,
         )
+        self.k_max = k_max
         n_actions = int(action_space.n)
         self.action_head = StackedHeads(1, self.width, head_arch, n_actions, activation_fn)
         self.embedding = nn.Embedding(n_actions, EMBEDDING_UNITS)
@@ -70,7 +73,7 @@ class SkipQNetwork(TrunkNetwork):
         self._heads_are_made(is_known_class=True)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "head_arch": self.action_head.head_arch}
+        return {**super()._get_constructor_parameters(), "k_max": self.k_max, "head_arch": self.action_head.head_arch}
 
     def head_layers(self) -> tuple[nn.Module, ...]:
         """Those of the action head, the embedding, those of the skip head."""

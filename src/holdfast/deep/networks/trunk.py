@@ -57,11 +57,12 @@ class TrunkNetwork(BasePolicy):
         net_arch: Hidden units of the trunk's layers.
         activation_fn: Between the layers.
         normalize_images: Divide images by 255.
-        k_max: K.
         scale_to_space: Scale finite Box bounds to [−1, 1].
+        layer_norm: Normalise what a layer of the trunk gives before its activation.
 
     Attributes:
-        trunk_layers: The linear layers of the trunk as it was made, which are those of a plain network.
+        trunk_layers: The linear layers of the trunk as it was made, each with its normalisation or None, which are
+            those of a plain network.
         width: Of the trunk's output.
     """
 
@@ -77,8 +78,8 @@ class TrunkNetwork(BasePolicy):
         net_arch: list[int],
         activation_fn: type[nn.Module],
         normalize_images: bool,
-        k_max: int,
         scale_to_space: bool,
+        layer_norm: bool,
     ) -> None:
         super().__init__(
             observation_space,
@@ -86,12 +87,19 @@ class TrunkNetwork(BasePolicy):
             features_extractor=features_extractor,
             normalize_images=normalize_images,
         )
-        self.k_max = k_max
-        self.trunk = nn.Sequential(*create_mlp(features_dim, -1, net_arch, activation_fn))
+        norms: list[type[nn.Module]] = [nn.LayerNorm] if layer_norm else []
+        self.trunk = nn.Sequential(
+            *create_mlp(features_dim, -1, net_arch, activation_fn, post_linear_modules=norms)
+        )
         self.width = net_arch[-1] if net_arch else features_dim
         self.scalers = nn.ModuleDict(_scalers(observation_space) if scale_to_space else {})
         self.net_arch, self.features_dim, self.activation_fn = net_arch, features_dim, activation_fn
-        self.trunk_layers = tuple(layer for layer in self.trunk if isinstance(layer, nn.Linear))
+        self.layer_norm = layer_norm
+        linears = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
+        normals = [layer for layer in self.trunk if isinstance(layer, nn.LayerNorm)] or [None] * len(linears)
+        self.trunk_layers: tuple[tuple[nn.Linear, nn.LayerNorm | None], ...] = tuple(
+            zip(linears, normals, strict=True)
+        )
         self._was_made_plain = False
 
     @abstractmethod
@@ -110,7 +118,8 @@ class TrunkNetwork(BasePolicy):
     def _heads_are_made(self, is_known_class: bool) -> None:
         """Remember the modules; a user's subclass may treat them differently."""
         self._as_made = UnchangedModules(self)
-        self._plain_layers = (*self.trunk_layers, *self.head_layers())
+        in_trunk = (layer for pair in self.trunk_layers for layer in pair if layer is not None)
+        self._plain_layers = (*in_trunk, *self.head_layers())
         self._was_made_plain = (
             is_known_class
             and isinstance(self.observation_space, spaces.Box)
@@ -126,13 +135,13 @@ class TrunkNetwork(BasePolicy):
             "features_dim": self.features_dim,
             "net_arch": self.net_arch,
             "activation_fn": self.activation_fn,
-            "k_max": self.k_max,
+            "layer_norm": self.layer_norm,
             "scale_to_space": len(self.scalers) > 0,
         }
 
     @property
     def is_plain(self) -> bool:
-        """Whether it maps vectors through linear layers and ReLUs that nobody has changed or watches."""
+        """Whether it maps vectors through linear layers, normalisations and ReLUs that nobody changed or watches."""
         return self._was_made_plain and self._as_made.holds()
 
     def plain_parameters(self) -> list[th.Tensor] | None:
@@ -179,8 +188,11 @@ class TrunkNetwork(BasePolicy):
         """
         if by_hand:
             features = self.plain_inputs(obs)
-            for layer in self.trunk_layers:
-                features = F.linear(features, layer.weight, layer.bias).relu_()
+            for linear, norm in self.trunk_layers:
+                features = F.linear(features, linear.weight, linear.bias)
+                if norm is not None:
+                    features = F.layer_norm(features, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+                features = features.relu_()
             return features
         inputs = preprocess_obs(obs, self.observation_space, normalize_images=self.normalize_images)
         for key, scaler in self.scalers.items():

@@ -27,7 +27,8 @@ class Draw(NamedTuple):
 
     Attributes:
         rows: (K, B) leaves; 0 where the view is empty.
-        weights: (K, B) importance weights (N·P)^−β over the largest of the view; 0 where it is empty.
+        weights: (K, B) importance weights (N·P)^−β over the largest of the view or of the draw; 0 where the view
+            is empty.
     """
 
     rows: Integers
@@ -35,7 +36,7 @@ class Draw(NamedTuple):
 
 
 def importance_weight(priority: float, least_priority: float, beta: float) -> float:
-    """(N·P(i))^−β divided by the largest weight of the view, which belongs to the least likely row.
+    """(N·P(i))^−β divided by the largest weight of a view, or of a draw, which belongs to the least likely row.
 
     N and the sum of the priorities cancel: (p_i / p_min)^−β.
     """
@@ -73,24 +74,25 @@ class PriorityTrees:
         """The stored priorities p^α of one view, (capacity,)."""
         return self.sums[tree, self.size : self.size + self.capacity].copy()
 
-    def enter(self, rows: Integers, first_trees: Integers, last_trees: Integers) -> None:
-        """Give new rows the largest priority so far, row i in the views first_trees[i]..last_trees[i]−1."""
-        _enter(self.sums, self.least, self.size, rows, first_trees, last_trees, self.largest**self.alpha)
+    def enter(self, rows: Integers, members: NDArray[np.bool_]) -> None:
+        """Give new rows the largest priority so far, row i in the views k with members[i, k]."""
+        _enter(self.sums, self.least, self.size, rows, members, self.largest**self.alpha)
 
     def remove(self, rows: Integers) -> None:
         """Make rows impossible to draw, in every view."""
         _remove(self.sums, self.least, self.size, rows)
 
-    def sample(self, uniforms: Floats, beta: float) -> Draw:
+    def sample(self, uniforms: Floats, beta: float, over_batch: bool = False) -> Draw:
         """Draw stratified: row b of view k from the b-th of B equal shares of its total.
 
         Args:
             uniforms: (K, B) numbers in [0, 1), one per draw.
             beta: Exponent of the importance weights.
+            over_batch: Whether weights are divided by the largest of the rows drawn, rather than of the whole view.
         """
         rows = np.zeros(uniforms.shape, dtype=np.int64)
         weights = np.zeros(uniforms.shape)
-        _sample(self.sums, self.least, self.size, uniforms, beta, rows, weights)
+        _sample(self.sums, self.least, self.size, uniforms, beta, over_batch, rows, weights)
         return Draw(rows, weights)
 
     def update(self, rows: Integers, priorities: Floats) -> None:
@@ -148,13 +150,13 @@ def _enter(
     least: Floats,
     size: int,
     rows: Integers,
-    first_trees: Integers,
-    last_trees: Integers,
+    members: NDArray[np.bool_],
     priorities: Floats,
 ) -> None:
     for i in range(len(rows)):
-        for tree in range(first_trees[i], last_trees[i]):
-            _set_leaf(sums, least, size, tree, rows[i], priorities[tree])
+        for tree in range(members.shape[1]):
+            if members[i, tree]:
+                _set_leaf(sums, least, size, tree, rows[i], priorities[tree])
 
 
 @compiled
@@ -167,7 +169,14 @@ def _remove(sums: Floats, least: Floats, size: int, rows: Integers) -> None:
 
 @compiled
 def _sample(
-    sums: Floats, least: Floats, size: int, uniforms: Floats, beta: float, rows: Integers, weights: Floats
+    sums: Floats,
+    least: Floats,
+    size: int,
+    uniforms: Floats,
+    beta: float,
+    over_batch: bool,
+    rows: Integers,
+    weights: Floats,
 ) -> None:
     n_trees, batch = uniforms.shape
     for tree in range(n_trees):
@@ -184,7 +193,13 @@ def _sample(
                     mass -= sums[tree, node]
                     node += 1
             rows[tree, b] = node - size
-            weights[tree, b] = _weight(sums[tree, node], least[tree, 1], beta)
+        reference = least[tree, 1]
+        if over_batch:
+            reference = np.inf
+            for b in range(batch):
+                reference = min(reference, sums[tree, rows[tree, b] + size])
+        for b in range(batch):
+            weights[tree, b] = _weight(sums[tree, rows[tree, b] + size], reference, beta)
 
 
 @compiled

@@ -2,8 +2,8 @@
 
 Each primitive step is stored once, with ``left``, the number of steps that its option really ran from it on,
 itself included: κ − i, known when the option is over (``OptionClock.left`` is what was planned). The tuple that
-view D_k holds for it follows by index arithmetic: it covers ℓ = min(k, left) steps. A step of an option that is
-still running is pending and cannot be drawn; when the option ends its steps get ``left`` and the largest priority;
+view D_k holds for it follows by index arithmetic: it covers ℓ = min(k, left) steps (of a sparse set of
+persistences, as many as leave a rest that is in the set). A step of an option that is still running is pending and cannot be drawn; when the option ends its steps get ``left`` and the largest priority;
 a slot that is overwritten can no longer be drawn.
 
 The ring has one slot more than it has steps: its head holds the observation that the newest step led to. A next
@@ -24,10 +24,10 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
 from holdfast.core.compiling import compiled
-from holdfast.core.decomposition import window_length
+from holdfast.core.decomposition import window_lengths
 from holdfast.core.errors import InputError
 from holdfast.core.history import discounts, k_step_return
-from holdfast.core.options import duration_at
+from holdfast.core.options import persistence_positions, persistence_set
 from holdfast.core.saved import take, take_array, take_integer, take_mapping
 from holdfast.deep.replay.memory import check_fits
 from holdfast.deep.replay.observation_store import ArrayStore, DictStore, bytes_needed, make_store
@@ -40,29 +40,46 @@ class Views(NamedTuple):
     """Which tuples of the ring an agent learns from.
 
     Attributes:
-        k_max: K, the number of views.
+        k_max: K, the longest persistence that has a view.
         bootstrap: Whether a view D_k also holds tuples shorter than k.
         pad_terminal: Whether, without bootstrap, D_k holds those shorter tuples that end the episode.
+        persistences: Those that have a view; None for all of 1..k_max.
+        shared_draws: Whether one draw of steps serves all views, rather than one draw for each.
     """
 
     k_max: int
     bootstrap: bool = True
     pad_terminal: bool = False
+    persistences: tuple[int, ...] | None = None
+    shared_draws: bool = False
+
+    @property
+    def durations(self) -> tuple[int, ...]:
+        """The persistences, in order."""
+        return persistence_set(self.k_max, self.persistences)
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return len(self.durations)
 
 
 class OptionBatch(NamedTuple):
     """B tuples from each of the K views.
 
     Attributes:
-        observations: (K·B, ...) first states, view by view, as tensors on the buffer's device.
+        observations: (K·B, ...) first states, view by view, as tensors on the buffer's device; (B, ...) of a draw
+            that all views share.
         actions: (K, B) held actions, as numbers from 0.
         rewards: (K, B) r^ℓ.
         discounts: (K, B) γ^ℓ.
         dones: (K, B) 1 where the last state is terminal.
         rest: (K, B) k − ℓ, the steps of k that were not seen; 0 where the window is complete.
         next_rows: (K, B) rows of the last states in the observation store.
-        weights: (K, B) importance weights, or None under plain uniform sampling.
+        weights: (K, B) importance weights, or None under plain uniform sampling; 0 for a tuple that there is not.
         rows: (K, B) ring rows, for the priorities.
+        is_there: (K, B) whether the view has a tuple that begins at the row.
+        is_shared: Whether the rows of all views are the same.
     """
 
     observations: Any
@@ -74,6 +91,8 @@ class OptionBatch(NamedTuple):
     next_rows: NDArray[np.int64]
     weights: NDArray[np.float32] | None
     rows: NDArray[np.int64]
+    is_there: NDArray[np.bool_]
+    is_shared: bool = False
 
     def numbers(self) -> dict[str, NDArray[Any]]:
         """What a target is made of beside values, by name, each (K, B)."""
@@ -91,15 +110,21 @@ class OptionReplayBuffer(ReplayBuffer):
         n_envs: Environments written side by side.
         optimize_memory_usage: Accepted for SB3's sake; observations are stored once in any case.
         handle_timeout_termination: Bootstrap through a time limit (True) or treat it as an end (False).
-        k_max: K, the number of views.
+        k_max: K, the longest persistence that has a view.
         gamma: Discount factor of the k-step rewards.
         bootstrap: Whether a view D_k also holds tuples shorter than k.
         pad_terminal: Whether, without bootstrap, it holds those shorter tuples that end the episode: a longer hold
             would have ended it alike.
         prioritized: Draw by priority; otherwise uniformly among the steps of finished options.
         alpha: Exponent of the priorities.
+        importance: Whether importance weights are divided by the largest of the ``"buffer"`` or of the ``"batch"``.
+        persistences: Those that have a view; None for all of 1..k_max.
+        shared_draws: Whether one draw of steps serves all views.
 
     Attributes:
+        durations: The persistences that have a view, in order.
+        reward_low: The least reward that was added, or 0.
+        reward_high: The largest, or 0.
         written: By row of the observation store, a stamp of the observation that was written there last.
     """
 
@@ -119,6 +144,9 @@ class OptionReplayBuffer(ReplayBuffer):
         pad_terminal: bool = False,
         prioritized: bool = True,
         alpha: float = 0.6,
+        importance: str = "buffer",
+        persistences: tuple[int, ...] | None = None,
+        shared_draws: bool = False,
     ) -> None:
         # ReplayBuffer's own constructor allocates two copies of every observation.
         super(ReplayBuffer, self).__init__(buffer_size, observation_space, action_space, device, n_envs=n_envs)
@@ -128,10 +156,14 @@ class OptionReplayBuffer(ReplayBuffer):
         self.handle_timeout_termination = handle_timeout_termination
         self.k_max, self.gamma = k_max, gamma
         self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
-        self.prioritized, self.alpha = prioritized, alpha
+        self.prioritized, self.alpha, self.importance = prioritized, alpha, importance
+        self.persistences, self.shared_draws = persistences, shared_draws
+        self.durations = np.array(persistence_set(k_max, persistences), dtype=np.int64)
+        self.positions = persistence_positions(self.durations)
+        self._lengths = window_lengths(self.durations)
 
         n_rows = self.n_slots * n_envs
-        tree_bytes = PriorityTrees.bytes_needed(k_max, n_rows) if self._needs_trees else 0
+        tree_bytes = PriorityTrees.bytes_needed(self._n_trees, n_rows)
         check_fits(
             f"the replay of buffer_size={buffer_size}",
             bytes_needed(n_rows, observation_space, self.obs_shape) + 40 * n_rows + tree_bytes,
@@ -150,14 +182,17 @@ class OptionReplayBuffer(ReplayBuffer):
         self.reset()
 
     @property
-    def _needs_trees(self) -> bool:
+    def _n_trees(self) -> int:
         """One view drawn uniformly needs none, and then draws exactly as SB3's buffer does."""
-        return self.prioritized or self.k_max > 1
+        if self.k_max == 1 and not self.prioritized:
+            return 0
+        return 1 if self.shared_draws else len(self.durations)
 
     def reset(self) -> None:
         """Forget everything."""
         super().reset()
         self.n_added = 0
+        self.reward_low, self.reward_high = 0.0, 0.0
         self.pending = np.zeros(self.n_envs, dtype=np.int64)
         self.left[:] = 0
         lent = np.unique(self.next_row[self.next_row >= self.n_slots * self.n_envs])
@@ -166,7 +201,7 @@ class OptionReplayBuffer(ReplayBuffer):
         self.next_row[:] = -1
         n_rows = self.n_slots * self.n_envs
         alpha = self.alpha if self.prioritized else 0.0
-        self.trees = PriorityTrees(self.k_max, n_rows, alpha) if self._needs_trees else None
+        self.trees = PriorityTrees(self._n_trees, n_rows, alpha) if self._n_trees else None
 
     @property
     def observations(self) -> Any:  # type: ignore[override]
@@ -194,6 +229,7 @@ class OptionReplayBuffer(ReplayBuffer):
         return {
             "n_added": self.n_added,
             "pending": self.pending.copy(),
+            "reward_range": np.array([self.reward_low, self.reward_high]),
             "ring": {name: getattr(self, name)[:slots].copy() for name in self._RING},
             "store": self.store.state(rows),
             "trees": None if self.trees is None else self.trees.state(rows),
@@ -207,6 +243,9 @@ class OptionReplayBuffer(ReplayBuffer):
         pending = take_array(state, "pending", np.int64, (self.n_envs,))
         if np.any((pending < 0) | (pending > min(n_added, self.buffer_size))):
             raise InputError("the saved state must have at most as many pending steps as steps")
+        reward_range = take_array(state, "reward_range", np.float64, (2,))
+        if not (np.isfinite(reward_range).all() and reward_range[0] <= 0.0 <= reward_range[1]):
+            raise InputError("the saved state must have a finite range of rewards around 0")
         ring = take_mapping(state, "ring")
         arrays = {}
         for name in self._RING:
@@ -215,6 +254,7 @@ class OptionReplayBuffer(ReplayBuffer):
         self._check_ring(arrays)
         self.reset()
         self.n_added, self.pending = n_added, pending.copy()
+        self.reward_low, self.reward_high = map(float, reward_range)
         self.pos = n_added % self.buffer_size
         self.full = n_added >= self.buffer_size
         for name, array in arrays.items():
@@ -296,6 +336,8 @@ class OptionReplayBuffer(ReplayBuffer):
 
         self.actions[slot] = taken
         self.rewards[slot] = reward
+        self.reward_low = min(self.reward_low, float(self.rewards[slot].min()))
+        self.reward_high = max(self.reward_high, float(self.rewards[slot].max()))
         self.dones[slot] = done
         timeouts = np.asarray([info.get("TimeLimit.truncated", False) for info in infos])
         self.timeouts[slot] = timeouts.reshape(self.n_envs)
@@ -318,10 +360,20 @@ class OptionReplayBuffer(ReplayBuffer):
             slots = (self.n_added - lefts) % self.n_slots
             self.left[slots, env] = lefts
             if self.trees is not None:
-                all_views = self.bootstrap or (self.pad_terminal and self._is_terminal(int(slots[0]), int(env)))
-                views = np.full(len(lefts), self.k_max) if all_views else np.minimum(lefts, self.k_max)
-                self.trees.enter(slots * self.n_envs + env, np.zeros_like(views), views)
+                ends_episode = self._is_terminal(int(slots[0]), int(env))
+                self.trees.enter(slots * self.n_envs + env, self._members(lefts, ends_episode))
         self.pending[envs] = 0
+
+    def _members(self, lefts: NDArray[np.int64], ends_episode: bool) -> NDArray[np.bool_]:
+        """Which trees hold steps with ``lefts`` (n,) steps of their option to go: (n, trees)."""
+        if self.shared_draws:
+            return np.ones((len(lefts), 1), dtype=np.bool_)
+        if ends_episode and (self.bootstrap or self.pad_terminal):
+            # A hold that ended the episode fixes all longer ones.
+            return np.ones((len(lefts), len(self.durations)), dtype=np.bool_)
+        if not self.bootstrap:
+            return self.durations <= lefts[:, None]
+        return self._lengths[:, np.minimum(lefts, self.k_max)].T > 0
 
     def _is_terminal(self, slot: int, env: int) -> bool:
         """Whether a step led to a terminal state; a time limit is none if it is bootstrapped through."""
@@ -379,7 +431,7 @@ class OptionReplayBuffer(ReplayBuffer):
         """Which views hold anything, (K,)."""
         if self.trees is None:
             return np.array([self.n_added > 0])
-        return self.trees.totals > 0.0
+        return np.broadcast_to(self.trees.totals > 0.0, self.durations.shape)
 
     def sample(  # type: ignore[override]
         self, batch_size: int, env: VecNormalize | None = None, beta: float = 0.4
@@ -394,15 +446,17 @@ class OptionReplayBuffer(ReplayBuffer):
         if self.trees is None:
             rows, weights = self._draw_as_sb3(batch_size), None
         else:
-            uniforms = np.random.random_sample((self.k_max, batch_size))  # noqa: NPY002 - SB3's generator
-            draw = self.trees.sample(uniforms, beta if self.prioritized else 0.0)
+            uniforms = np.random.random_sample((self._n_trees, batch_size))  # noqa: NPY002 - SB3's generator
+            draw = self.trees.sample(
+                uniforms, beta if self.prioritized else 0.0, over_batch=self.importance == "batch"
+            )
             rows = draw.rows
             plain = not self.prioritized and bool(self.drawable.all())
             weights = None if plain else draw.weights.astype(np.float32)
         return self._assemble(rows, weights, env)
 
     def update_priorities(self, rows: NDArray[np.int64], td_errors: NDArray[np.floating]) -> None:
-        """New priorities |td| + 1e-6 of the drawn rows, both (K, B)."""
+        """New priorities |td| + 1e-6 of the drawn rows, both (K, B); (1, B) where all views share a draw."""
         if self.trees is not None and self.prioritized:
             self.trees.update(rows, np.abs(td_errors).astype(np.float64) + 1e-6)
 
@@ -415,9 +469,11 @@ class OptionReplayBuffer(ReplayBuffer):
         return ((steps % self.n_slots) * self.n_envs + envs)[None, :]
 
     def _assemble(
-        self, rows: NDArray[np.int64], weights: NDArray[np.float32] | None, env: VecNormalize | None
+        self, drawn: NDArray[np.int64], weights: NDArray[np.float32] | None, env: VecNormalize | None
     ) -> OptionBatch:
-        actions, rewards, discounts, dones, rest, next_rows = _tuples(
+        n_views = len(self.durations)
+        rows = np.repeat(drawn, n_views, axis=0) if self.shared_draws else drawn
+        actions, rewards, discounts, dones, rest, next_rows, is_there = _tuples(
             rows,
             self.left.ravel(),
             self.actions.ravel(),
@@ -429,11 +485,17 @@ class OptionReplayBuffer(ReplayBuffer):
             self.gamma,
             self.n_envs,
             self.handle_timeout_termination,
+            self.durations,
+            self._lengths,
+            self.bootstrap,
+            self.pad_terminal,
         )
+        if self.shared_draws and not (weights is None and is_there.all()):
+            weights = is_there.astype(np.float32) * (np.float32(1.0) if weights is None else weights)
         if env is not None:
             rewards = self._normalized_window_rewards(rows, rest, env)
         return OptionBatch(
-            observations=self.observations_at(rows.ravel(), env),
+            observations=self.observations_at(drawn.ravel(), env),
             actions=actions,
             rewards=rewards,
             discounts=discounts,
@@ -442,13 +504,15 @@ class OptionReplayBuffer(ReplayBuffer):
             next_rows=next_rows,
             weights=weights,
             rows=rows,
+            is_there=is_there,
+            is_shared=self.shared_draws,
         )
 
     def _normalized_window_rewards(
         self, rows: NDArray[np.int64], rest: NDArray[np.int64], env: VecNormalize
     ) -> NDArray[np.float32]:
         """r^ℓ of rewards that are normalised one by one, as the environment would have given them."""
-        lengths = duration_at(np.arange(self.k_max))[:, None] - rest
+        lengths = self.durations[:, None] - rest
         offsets = np.arange(self.k_max) * self.n_envs
         window_rows = (rows[..., None] + offsets) % self.left.size
         normalized = env.normalize_reward(self.rewards.ravel()[window_rows]).astype(np.float64)
@@ -467,9 +531,7 @@ class OptionReplayBuffer(ReplayBuffer):
         return tensor if self.device.type == "cpu" else tensor.to(self.device)
 
 
-_window_length = compiled(window_length)
 _k_step_return = compiled(k_step_return)
-_duration_at = compiled(duration_at)
 
 
 @compiled
@@ -485,6 +547,10 @@ def _tuples(
     gamma: float,
     n_envs: int,
     through_timeouts: bool,
+    durations: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    bootstrap: bool,
+    pad_terminal: bool,
 ) -> tuple[
     NDArray[np.int64],
     NDArray[np.float32],
@@ -492,19 +558,36 @@ def _tuples(
     NDArray[np.float32],
     NDArray[np.int64],
     NDArray[np.int64],
+    NDArray[np.bool_],
 ]:
-    """The tuples that view k has of ring rows (K, B): a, r^ℓ, γ^ℓ, done, k − ℓ and the last state's row."""
-    n_rows = len(left)
+    """The tuples that view k has of ring rows (K, B).
+
+    Returns:
+        a, r^ℓ, γ^ℓ, done, k − ℓ, the last state's row, and whether there is such a tuple at all; what is said of one
+        that there is not, is that of a single step.
+    """
+    n_rows, longest = len(left), lengths.shape[1] - 1
     held, rest, last_states = np.empty_like(rows), np.empty_like(rows), np.empty_like(rows)
     returns = np.empty(rows.shape, dtype=np.float32)
     discount = np.empty(rows.shape, dtype=np.float32)
     done = np.empty(rows.shape, dtype=np.float32)
-    window = np.empty(rows.shape[0], dtype=np.float64)
+    is_there = np.empty(rows.shape, dtype=np.bool_)
+    window = np.empty(longest, dtype=np.float64)
     for index in range(rows.shape[0]):
         for b in range(rows.shape[1]):
             row = rows[index, b]
-            k = _duration_at(index)
-            length = max(1, _window_length(k, left[row]))
+            k = durations[index]
+            to_go = max(1, left[row])
+            hold_end = (row + (to_go - 1) * n_envs) % n_rows
+            length = lengths[index, min(to_go, longest)]
+            ends_episode = dones[hold_end] > 0 and not (through_timeouts and timeouts[hold_end] > 0)
+            if to_go < k and ends_episode:
+                # A hold that ended the episode fixes all longer ones.
+                length = to_go
+                is_there[index, b] = bootstrap or pad_terminal
+            else:
+                is_there[index, b] = length > 0 and (bootstrap or length == k)
+            length = max(1, length)
             last = (row + (length - 1) * n_envs) % n_rows
             for step in range(length):
                 window[step] = rewards[(row + step * n_envs) % n_rows]
@@ -516,4 +599,4 @@ def _tuples(
             rest[index, b] = k - length
             # An empty view's tuples, which weigh nothing, may point at the head, which has no next row.
             last_states[index, b] = max(next_row[last], 0)
-    return held, returns, discount, done, rest, last_states
+    return held, returns, discount, done, rest, last_states, is_there

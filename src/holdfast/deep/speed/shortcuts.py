@@ -39,13 +39,12 @@ def plain_path() -> Iterator[None]:
         _closed -= 1
 
 
-def can_keep_targets(k_max: int, normalizer: Any, target_value: str) -> bool:
+def can_keep_targets(k_max: int, normalizer: Any) -> bool:
     """Whether what the target network says of an observation is worth keeping until the network changes.
 
-    One view gains nothing by it, what a training VecNormalize says of an observation changes, and the choices of
-    an online network change with every step.
+    One view gains nothing by it, and what a training VecNormalize says of an observation changes.
     """
-    return not _closed and k_max > 1 and normalizer is None and target_value in ("options", "primitive")
+    return not _closed and k_max > 1 and normalizer is None
 
 
 def can_pass_by_hand(parameters: list[th.Tensor] | None, observations: Any) -> bool:

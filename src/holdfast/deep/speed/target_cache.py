@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
-from holdfast.core.options import persistence_index
+from holdfast.core.options import duration_at
 from holdfast.core.saved import take_array
-from holdfast.core.targets import bootstrapped_return
+from holdfast.core.targets import window_target
 
 if TYPE_CHECKING:
     from holdfast.deep.agents.option_dqn import OptionDQN
@@ -27,6 +27,7 @@ __all__ = ["TargetCache", "kept_targets"]
 
 Rows = NDArray[np.int64]
 _NEVER = -1
+_LARGEST = -1
 
 
 class TargetCache:
@@ -75,17 +76,26 @@ class TargetCache:
                 raise
         return self.values
 
-    def targets(self, agent: OptionDQN, batch: OptionBatch, primitive: bool) -> NDArray[np.float32]:
-        """The targets of a batch, (K, B), with V(s') over actions held once if ``primitive``."""
+    def targets(self, agent: OptionDQN, batch: OptionBatch) -> NDArray[np.float32]:
+        """The targets of a batch, (K, B), by the agent's ``target_value``."""
+        assert agent.replay_buffer is not None
+        chosen = np.full(batch.next_rows.shape, _LARGEST, dtype=np.int64)
+        if agent.target_value == "double":
+            needed = (batch.rest == 0) & (batch.dones == 0.0) & batch.is_there
+            if needed.any():
+                rows, index = np.unique(batch.next_rows[needed], return_inverse=True)
+                chosen[needed] = agent._online_values(rows).flatten(1).argmax(dim=1).cpu().numpy()[index]
         return kept_targets(
             self.of_agent(agent, batch.next_rows),
             batch.next_rows,
+            chosen,
             batch.actions,
             batch.rest,
+            agent.replay_buffer.positions,
             batch.rewards,
             batch.discounts,
             batch.dones,
-            primitive,
+            agent.target_value == "primitive",
         )
 
     def of_agent(self, agent: OptionDQN, rows: Rows) -> NDArray[np.float32]:
@@ -154,8 +164,8 @@ def _source(agent: OptionDQN) -> tuple[Any, ...]:
     return (_Same(agent.replay_buffer), n_updates, agent.q_net_target.version())
 
 
-_bootstrapped_return = compiled(bootstrapped_return)
-_persistence_index = compiled(persistence_index)
+_window_target = compiled(window_target)
+_duration_at = compiled(duration_at)
 
 
 @compiled
@@ -175,8 +185,10 @@ def _not_as_written(rows: Rows, stamps: NDArray[np.int64], written: NDArray[np.i
 def kept_targets(
     values: NDArray[np.float32],
     next_rows: NDArray[np.int64],
+    chosen: NDArray[np.int64],
     actions: NDArray[np.int64],
     rest: NDArray[np.int64],
+    positions: NDArray[np.int64],
     rewards: NDArray[np.float32],
     discounts: NDArray[np.float32],
     dones: NDArray[np.float32],
@@ -187,23 +199,33 @@ def kept_targets(
     Args:
         values: Q⁻(s',·,·) by row.
         next_rows: (K, B) the row of each tuple's s'.
+        chosen: (K, B) the option whose value is V(s'), as a flat index of (A, K); −1 for the largest value.
         actions: (K, B).
         rest: (K, B) k − ℓ.
+        positions: By number of steps, its position among the persistences.
         rewards: (K, B) r^ℓ.
         discounts: (K, B) γ^ℓ.
         dones: (K, B).
-        primitive: Whether V(s') is the maximum over actions held once, rather than over all options.
+        primitive: Whether the largest value is that over actions held once, rather than over all options.
     """
     targets = np.empty_like(rewards)
     considered = 1 if primitive else values.shape[2]  # persistences
     for index in range(targets.shape[0]):
         for b in range(targets.shape[1]):
             at_end = values[next_rows[index, b]]
-            if rest[index, b] > 0:
-                next_value = at_end[actions[index, b], _persistence_index(rest[index, b])]
-            else:
+            # A rest that has no values is that of a hold which ended the episode.
+            position = max(positions[rest[index, b]], 0 if rest[index, b] > 0 else -1)
+            next_value = at_end[0, 0]
+            if position < 0 and chosen[index, b] >= 0:
+                next_value = at_end[chosen[index, b] // values.shape[2], chosen[index, b] % values.shape[2]]
+            elif position < 0:
                 next_value = at_end[:, :considered].max()
-            targets[index, b] = _bootstrapped_return(
-                rewards[index, b], discounts[index, b], next_value, dones[index, b]
+            targets[index, b] = _window_target(
+                rewards[index, b],
+                discounts[index, b],
+                _duration_at(position),
+                next_value,
+                at_end[actions[index, b]],
+                dones[index, b],
             )
     return targets
