@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
+from holdfast.core.compiling import compiled
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.speed.shortcuts import can_pass_by_hand
 
@@ -94,9 +95,19 @@ def regress(
     return regress_by_autograd(network, observations, actions, targets, weights, optimizer, is_shared)
 
 
+@compiled
 def mean_errors(td_errors: Floats, is_there: NDArray[np.bool_]) -> Floats:
     """Mean over the views (K, B) of the size of the errors of those tuples that there are: (B,)."""
-    return np.where(is_there, np.abs(td_errors), np.float32(0.0)).sum(axis=0) / np.maximum(is_there.sum(axis=0), 1)
+    n_views, batch = td_errors.shape
+    means = np.zeros(batch, dtype=np.float32)
+    for b in range(batch):
+        n_tuples = 0
+        for index in range(n_views):
+            if is_there[index, b]:
+                means[b] += abs(td_errors[index, b])
+                n_tuples += 1
+        means[b] /= max(n_tuples, 1)
+    return means
 
 
 def forget_gradients(network: nn.Module, optimizer: th.optim.Optimizer | None) -> None:

@@ -215,11 +215,13 @@ class OptionPolicy(DQNPolicy):
         if self.average_rate == 0.0:
             return
         rate = max(self.average_rate, 10.0 / (n_updates + 10.0))
+        own, average = self.q_net.plain_parameters(), self.q_net_average.plain_parameters()
         with th.no_grad():
-            own, average = list(self.q_net.parameters()), list(self.q_net_average.parameters())
+            if own is None or average is None:
+                own, average = list(self.q_net.parameters()), list(self.q_net_average.parameters())
+                for source, copied in zip(self.q_net.buffers(), self.q_net_average.buffers(), strict=True):
+                    copied.copy_(source)
             th._foreach_lerp_(average, own, rate)
-            for source, mean in zip(self.q_net.buffers(), self.q_net_average.buffers(), strict=True):
-                mean.copy_(source)
 
     def _choose(self, table: Table, tolerance: float | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         actions, counted = self.rule.choose(table, tolerance)
