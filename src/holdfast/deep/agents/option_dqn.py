@@ -194,7 +194,7 @@ class OptionDQN(DQN):
             self.replay_buffer.finish()
         self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         self.update_statistics = UpdateStatistics(self.views.durations)
-        self.greedy_hold = 1.0
+        self.greedy_hold, self._random_hold = 1.0, self._mean_random_hold()
         shape = (int(self.action_space.n), self.views.n)
         if self.replay_buffer is not None and self.views.k_max > 1:
             needed = self.replay_buffer.nbytes + TargetCache.bytes_needed(len(self.replay_buffer.written), shape)
@@ -272,7 +272,7 @@ class OptionDQN(DQN):
         """The chance that an option which begins is a random one."""
         if self.explore_by == "options":
             return self.exploration_rate
-        return option_epsilon(self.exploration_rate, self._mean_random_hold(), self.greedy_hold)
+        return option_epsilon(self.exploration_rate, self._random_hold, self.greedy_hold)
 
     def _mean_random_hold(self) -> float:
         """Mean of what ``_random_durations`` draws."""
@@ -447,16 +447,32 @@ class OptionDQN(DQN):
         assert self.replay_buffer is not None
         return self.replay_buffer.sample(batch_size, env=self._vec_normalize_env, beta=beta)
 
-    def _step(self, batch: OptionBatch, targets: NDArray[np.float32], residuals: Residuals) -> float:
-        """Move the weights along their gradients, then the priorities by the errors. Returns the loss."""
+    def _step(
+        self,
+        batch: OptionBatch,
+        targets: NDArray[np.float32],
+        residuals: Residuals,
+        compiled_parameters: list[th.Tensor] | None = None,
+    ) -> float:
+        """Move the weights along their gradients, then the priorities by the errors. Returns the loss.
+
+        Args:
+            batch: What was learned from.
+            targets: (K, B).
+            residuals: Their errors.
+            compiled_parameters: Those of the network, if compiled code has set their gradients.
+        """
         assert self.replay_buffer is not None
         if not math.isfinite(residuals.loss):
             raise InputError(
                 f"the loss became {residuals.loss} at step {self.num_timesteps}: "
                 "choose a smaller learning_rate or scale the rewards"
             )
-        optimizer_step(self.policy.optimizer, self.max_grad_norm)
-        self.policy.move_average(self._n_updates)
+        if compiled_parameters is None or not self.policy.step_compiled(
+            compiled_parameters, self.max_grad_norm, self._n_updates
+        ):
+            optimizer_step(self.policy.optimizer, self.max_grad_norm)
+            self.policy.move_average(self._n_updates)
         if batch.is_shared:
             errors = mean_errors(residuals.td_errors, batch.is_there)
             self.replay_buffer.update_priorities(batch.rows[:1], errors[None])
@@ -465,15 +481,18 @@ class OptionDQN(DQN):
         self.update_statistics.add(residuals.row_losses, targets, batch.is_there)
         return residuals.loss
 
-    def _clipped(self, targets: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Targets within what the rewards seen so far allow, if that is asked for."""
+    def _target_bounds(self) -> tuple[float, float]:
+        """What the rewards seen so far allow a target to be, if that is asked for; else anything."""
         if not self.clip_targets:
-            return targets
+            return -math.inf, math.inf
         assert self.replay_buffer is not None
         rewards = np.array([self.replay_buffer.reward_low, self.replay_buffer.reward_high])
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        return np.clip(targets, *value_bounds(float(rewards[0]), float(rewards[1]), self.gamma))
+        return value_bounds(float(rewards[0]), float(rewards[1]), self.gamma)
+
+    def _clipped(self, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.clip(targets, *self._target_bounds()) if self.clip_targets else targets
 
     def train(self, gradient_steps: int, batch_size: int = 32) -> None:
         """Update the networks ``gradient_steps`` times, each with ``batch_size`` rows per persistence."""

@@ -16,7 +16,7 @@ from holdfast.deep.agents.regression import Residuals, regress
 from holdfast.deep.agents.targets import all_persistence_targets, held_values, state_values
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.replay.ring import OptionBatch, Views
-from holdfast.deep.speed.shortcuts import can_keep_targets
+from holdfast.deep.speed.shortcuts import can_keep_targets, can_learn_compiled
 
 __all__ = ["OptionValueDQN", "PerDQN"]
 
@@ -32,9 +32,18 @@ class OptionValueDQN(OptionDQN):
 
     def _update(self, batch_size: int, beta: float) -> float:
         batch = self._sample(batch_size, beta)
+        parameters = self.q_net.plain_parameters()
+        if parameters is not None and can_learn_compiled(self, batch, parameters):
+            return self._learn_compiled(batch, parameters)
         targets = self._targets(batch)
         residuals = self._regress(batch, targets)
         return self._step(batch, targets, residuals)
+
+    def _learn_compiled(self, batch: OptionBatch, parameters: list[th.Tensor]) -> float:
+        """Targets, loss and step of a shared draw by compiled code."""
+        compiled_pass = self.q_net.compiled_pass
+        targets, residuals = compiled_pass.learn(self, batch, parameters, self._target_bounds())
+        return self._step(batch, targets, Residuals(*residuals), parameters)
 
     def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
         """r^ℓ + γ^ℓ (1−done) · (V(s') where ℓ = k, else Q⁻(s',a,k−ℓ)): the TD target of each tuple, (K, B)."""

@@ -72,10 +72,9 @@ def regress_by_hand(
     actions: NDArray[np.int64],
     targets: Floats,
     weights: Floats | None,
-    is_shared: bool = False,
 ) -> Residuals:
     """The same of a plain network, by its passes by hand."""
-    return Residuals(*network.hand_pass.regress(observations, actions, targets, weights, is_shared))
+    return Residuals(*network.hand_pass.regress(observations, actions, targets, weights))
 
 
 def regress(
@@ -88,10 +87,9 @@ def regress(
     is_shared: bool = False,
 ) -> Residuals:
     """``regress_by_autograd``, or a short cut to it."""
-    # Where all heads have a part in each value, they must have seen each row.
-    in_reach = is_shared or network.heads.dueling != "options"
-    if in_reach and can_pass_by_hand(network.plain_parameters(), observations):
-        return regress_by_hand(network, observations, actions, targets, weights, is_shared)
+    is_simple = not (is_shared or network.layer_norm or network.heads.dueling == "options")
+    if is_simple and can_pass_by_hand(network.plain_parameters(), observations):
+        return regress_by_hand(network, observations, actions, targets, weights)
     return regress_by_autograd(network, observations, actions, targets, weights, optimizer, is_shared)
 
 

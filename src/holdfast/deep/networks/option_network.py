@@ -20,7 +20,9 @@ from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_set
 from holdfast.deep.networks.trunk import SpaceScaler, TrunkNetwork
+from holdfast.deep.speed.compiled_pass import CompiledPass
 from holdfast.deep.speed.hand_pass import HandPass
+from holdfast.deep.speed.shortcuts import can_run_compiled
 
 __all__ = ["ConvFeatures", "OptionQNetwork", "SpaceScaler", "StackedHeads", "StackedLinear"]
 
@@ -164,6 +166,7 @@ class OptionQNetwork(TrunkNetwork):
 
     Attributes:
         hand_pass: Its passes by hand, if it is plain.
+        compiled_pass: Its passes as a whole, if it is plain.
     """
 
     def __init__(
@@ -198,6 +201,7 @@ class OptionQNetwork(TrunkNetwork):
         self.heads = StackedHeads(n_heads, self.width, head_arch, n_actions, activation_fn, dueling)
         self._heads_are_made(type(self) is OptionQNetwork)
         self.hand_pass = HandPass(self)
+        self.compiled_pass = CompiledPass(self)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
@@ -234,6 +238,15 @@ class OptionQNetwork(TrunkNetwork):
 
     def bootstrap_values(self, obs: Any) -> th.Tensor:
         """Those of every option: (B, A, K)."""
+        return self.quick_values(obs)
+
+    def quick_values(self, obs: Any) -> th.Tensor:
+        """``forward`` without gradients; with layer normalisation, of a plain network, compiled."""
+        if self.layer_norm:
+            parameters = self.plain_parameters()
+            if can_run_compiled(parameters, obs):
+                assert parameters is not None
+                return th.from_numpy(self.compiled_pass.values(obs, parameters))
         return self(obs)
 
     def own_head_values(self, obs: Any) -> th.Tensor:

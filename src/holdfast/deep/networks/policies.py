@@ -204,7 +204,7 @@ class OptionPolicy(DQNPolicy):
         network = self.averaged_net if averaged else self.q_net
         with th.no_grad():
             # Under autocast the values have fewer bits.
-            return network(observation).float().cpu().numpy()
+            return network.quick_values(observation).float().cpu().numpy()
 
     def move_average(self, n_updates: int) -> None:
         """Move the averaged weights, if there are any, towards those that an optimiser has just moved.
@@ -214,7 +214,7 @@ class OptionPolicy(DQNPolicy):
         """
         if self.average_rate == 0.0:
             return
-        rate = max(self.average_rate, 10.0 / (n_updates + 10.0))
+        rate = self._rate_of_average(n_updates)
         own, average = self.q_net.plain_parameters(), self.q_net_average.plain_parameters()
         with th.no_grad():
             if own is None or average is None:
@@ -222,6 +222,15 @@ class OptionPolicy(DQNPolicy):
                 for source, copied in zip(self.q_net.buffers(), self.q_net_average.buffers(), strict=True):
                     copied.copy_(source)
             th._foreach_lerp_(average, own, rate)
+
+    def _rate_of_average(self, n_updates: int) -> float:
+        return max(self.average_rate, 10.0 / (n_updates + 10.0))
+
+    def step_compiled(self, parameters: list[th.Tensor], max_norm: float, n_updates: int) -> bool:
+        """The optimiser's step and ``move_average`` by compiled code; False, with nothing done, where it cannot."""
+        average = self.q_net_average.compiled_pass if self.average_rate > 0.0 else None
+        rate = 0.0 if average is None else self._rate_of_average(n_updates)
+        return self.q_net.compiled_pass.step(self.optimizer, max_norm, parameters, average, rate)
 
     def _choose(self, table: Table, tolerance: float | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         actions, counted = self.rule.choose(table, tolerance)

@@ -111,6 +111,10 @@ class TrunkNetwork(BasePolicy):
     def last_bias(self) -> th.Tensor:
         """Of a network as it was made: a bias behind everything else, which every step of an optimiser moves."""
 
+    def quick_values(self, obs: Any) -> th.Tensor:
+        """``forward`` where no gradient is asked for."""
+        return self(obs)
+
     @abstractmethod
     def bootstrap_values(self, obs: Any) -> th.Tensor:
         """The values that targets are made of, (B, A, ·)."""

@@ -431,7 +431,8 @@ class OptionReplayBuffer(ReplayBuffer):
         """Which views hold anything, (K,)."""
         if self.trees is None:
             return np.array([self.n_added > 0])
-        return np.broadcast_to(self.trees.totals > 0.0, self.durations.shape)
+        found = self.trees.totals > 0.0
+        return np.repeat(found, len(self.durations)) if self.shared_draws else found
 
     def sample(  # type: ignore[override]
         self, batch_size: int, env: VecNormalize | None = None, beta: float = 0.4

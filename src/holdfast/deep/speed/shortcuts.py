@@ -20,7 +20,9 @@ from torch.optim import optimizer as torch_optimizer
 __all__ = [
     "UnchangedModules",
     "can_keep_targets",
+    "can_learn_compiled",
     "can_pass_by_hand",
+    "can_run_compiled",
     "can_step_in_one_kernel",
     "plain_path",
 ]
@@ -68,6 +70,32 @@ def can_pass_by_hand(parameters: list[th.Tensor] | None, observations: Any) -> b
         )
         and not th.is_autocast_enabled("cpu")
         and not th.is_anomaly_enabled()
+    )
+
+
+def can_run_compiled(parameters: list[th.Tensor] | None, observations: Any) -> bool:
+    """Whether a plain network's values may come from compiled code, which knows numbers of 32 bits on the CPU.
+
+    Args:
+        parameters: Those of a plain network; None of another.
+        observations: What it sees.
+    """
+    return (
+        not _closed
+        and parameters is not None
+        and observations.device.type == "cpu"
+        and not th.is_autocast_enabled("cpu")
+        and all(part.dtype is th.float32 and part.device.type == "cpu" for part in parameters)
+    )
+
+
+def can_learn_compiled(agent: Any, batch: Any, parameters: list[th.Tensor] | None) -> bool:
+    """Whether targets and gradient of a batch may come from compiled code: that of a draw that all views share."""
+    return (
+        bool(batch.is_shared)
+        and agent._vec_normalize_env is None
+        and can_run_compiled(parameters, batch.observations)
+        and can_pass_by_hand(parameters, batch.observations)
     )
 
 

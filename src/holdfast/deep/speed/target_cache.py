@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from holdfast.deep.agents.option_dqn import OptionDQN
     from holdfast.deep.replay.ring import OptionBatch
 
-__all__ = ["TargetCache", "kept_targets"]
+__all__ = ["LARGEST", "TargetCache", "kept_targets"]
 
 Rows = NDArray[np.int64]
 _NEVER = -1
-_LARGEST = -1
+LARGEST = -1
+"""In place of a chosen option: the one with the largest value."""
 
 
 class TargetCache:
@@ -41,6 +42,7 @@ class TargetCache:
         self.values = np.zeros((0, *shape), dtype=np.float32)
         self._stamps = np.zeros(0, dtype=np.int64)
         self._source: tuple[Any, ...] | None = None
+        self._marks = np.zeros(0, dtype=np.int64)
 
     @staticmethod
     def bytes_needed(n_rows: int, shape: tuple[int, ...]) -> int:
@@ -76,15 +78,24 @@ class TargetCache:
                 raise
         return self.values
 
-    def targets(self, agent: OptionDQN, batch: OptionBatch) -> NDArray[np.float32]:
-        """The targets of a batch, (K, B), by the agent's ``target_value``."""
+    def targets(
+        self, agent: OptionDQN, batch: OptionBatch, chosen: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """The targets of a batch, (K, B), by the agent's ``target_value``.
+
+        Args:
+            agent: Whose cache it is.
+            batch: Tuples of its replay.
+            chosen: (K, B) for ``"double"``: the options whose values count, if they are known; see ``kept_targets``.
+        """
         assert agent.replay_buffer is not None
-        chosen = np.full(batch.next_rows.shape, _LARGEST, dtype=np.int64)
-        if agent.target_value == "double":
-            needed = (batch.rest == 0) & (batch.dones == 0.0) & batch.is_there
-            if needed.any():
-                rows, index = np.unique(batch.next_rows[needed], return_inverse=True)
-                chosen[needed] = agent._online_values(rows).flatten(1).argmax(dim=1).cpu().numpy()[index]
+        if chosen is None:
+            chosen = np.full(batch.next_rows.shape, LARGEST, dtype=np.int64)
+            if agent.target_value == "double":
+                rows, index = self.valued_rows(batch)
+                if len(rows):
+                    best = agent._online_values(rows).flatten(1).argmax(dim=1).cpu().numpy()
+                    chosen = np.where(index >= 0, best[index], LARGEST)
         return kept_targets(
             self.of_agent(agent, batch.next_rows),
             batch.next_rows,
@@ -97,6 +108,13 @@ class TargetCache:
             batch.dones,
             agent.target_value == "primitive",
         )
+
+    def valued_rows(self, batch: OptionBatch) -> tuple[Rows, NDArray[np.int64]]:
+        """The distinct rows of last states whose V(s') is asked for, and which of them each tuple's is, else −1."""
+        most = int(batch.next_rows.max()) + 1
+        if most > len(self._marks):
+            self._marks = np.full(max(most, len(self._stamps)), -1, dtype=np.int64)
+        return _valued_rows(batch.next_rows, batch.rest, batch.dones, batch.is_there, self._marks)
 
     def of_agent(self, agent: OptionDQN, rows: Rows) -> NDArray[np.float32]:
         """Q⁻(s,·,·) by row of the agent's replay, (rows, A, K), known for ``rows`` at least."""
@@ -179,6 +197,31 @@ def _not_as_written(rows: Rows, stamps: NDArray[np.int64], written: NDArray[np.i
             found[count] = row
             count += 1
     return found[:count]
+
+
+@compiled
+def _valued_rows(
+    next_rows: Rows,
+    rest: NDArray[np.int64],
+    dones: NDArray[np.float32],
+    is_there: NDArray[np.bool_],
+    marks: NDArray[np.int64],
+) -> tuple[Rows, NDArray[np.int64]]:
+    found = np.empty(next_rows.size, dtype=np.int64)
+    index = np.full(next_rows.shape, -1, dtype=np.int64)
+    count = 0
+    for view in range(next_rows.shape[0]):
+        for b in range(next_rows.shape[1]):
+            if rest[view, b] == 0 and dones[view, b] == 0.0 and is_there[view, b]:
+                row = next_rows[view, b]
+                if marks[row] < 0:
+                    marks[row] = count
+                    found[count] = row
+                    count += 1
+                index[view, b] = marks[row]
+    for row in found[:count]:
+        marks[row] = -1
+    return found[:count], index
 
 
 @compiled
