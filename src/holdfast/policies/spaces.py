@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from holdfast.core.errors import InputError, is_raised_by_holdfast
-from holdfast.core.saved import take, take_integer, take_list, take_mapping
+from holdfast.core.saved_fields import take, take_integer, take_list, take_mapping
 
 __all__ = ["space_from", "space_state"]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.saved import restore_generator, take, take_array, take_integer, take_mapping
+from holdfast.core.saved_fields import restore_generator, take, take_array, take_integer, take_mapping
 
 __all__ = ["EpisodeOutcomes", "RunState", "episode_seed", "stream"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.options import duration_at
-from holdfast.core.saved import take_array
+from holdfast.core.saved_fields import take_array
 
 __all__ = ["HoldStatistics", "UpdateStatistics"]
 
