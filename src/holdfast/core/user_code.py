@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
@@ -69,13 +69,7 @@ def _code_of(handler: Any) -> CodeType | None:
 
 def described(error: BaseException) -> str:
     """An exception in one line: ``KeyError: 'arm'``."""
-    try:
-        said = str(error)
-    except BaseException as second:
-        if is_interrupt(second):
-            raise
-        said = ""
-    said = _shortened(" ".join(said.split()))
+    said = _short_line(str, error)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
@@ -89,14 +83,16 @@ def place_of(error: BaseException, *, but: str) -> str:
 
 def shown(value: Any) -> str:
     """``repr`` of what a user's code gave, in one short line whatever it is."""
+    return _short_line(repr, value) or f"a {type(value).__name__}"
+
+
+def _short_line(text_of: Callable[[Any], str], value: Any) -> str:
+    """``str`` or ``repr`` of a value in one short line; empty where even that raises."""
     try:
-        text = repr(value)
+        text = text_of(value)
     except BaseException as error:
         if is_interrupt(error):
             raise
-        text = ""
-    return _shortened(" ".join(text.split())) or f"a {type(value).__name__}"
-
-
-def _shortened(text: str) -> str:
+        return ""
+    text = " ".join(text.split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
