@@ -201,7 +201,8 @@ def test_only_a_plain_file_is_gone_on_with(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "folder", "pipe", "missing"):
-        with pytest.raises(ValueError, match=sentence(tmp_path / name, "is missing or not a plain file")):
+        problem = "is missing" if name == "missing" else f"must be a plain file, not a {name}"
+        with pytest.raises(ValueError, match=sentence(tmp_path / name, problem)):
             Rows(tmp_path / name, COLUMNS, length)
 
 
@@ -292,7 +293,8 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "folder", "pipe", "missing"):
-        with pytest.raises(ValueError, match=sentence(tmp_path / name, "is missing or not a plain file")):
+        problem = "is missing" if name == "missing" else f"must be a plain file, not a {name}"
+        with pytest.raises(ValueError, match=sentence(tmp_path / name, problem)):
             read_rows(tmp_path / name)
 
 

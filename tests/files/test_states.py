@@ -347,7 +347,7 @@ def test_links_are_not_read(name: str, tmp_path: Path) -> None:
     write_state(tmp_path, STATE, TWO)
     (tmp_path / name).rename(tmp_path / "aside")
     (tmp_path / name).symlink_to(tmp_path / "aside")
-    with pytest.raises(ValueError, match=sentence(tmp_path / name, "is missing or not a plain file")):
+    with pytest.raises(ValueError, match=sentence(tmp_path / name, "must be a plain file, not a link")):
         read_state(tmp_path, TWO)
 
 
