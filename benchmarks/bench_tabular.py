@@ -23,7 +23,7 @@ from holdfast import tabular
 from holdfast.core.schedules import tabulate
 from holdfast.envs import make_env
 from holdfast.experiments.figures import find_experiment
-from holdfast.tabular.run_state import EpisodeOutcomes
+from holdfast.tabular.run import EpisodeOutcomes
 from holdfast.tabular.simulator import FlatModel, flat_model
 
 __all__ = ["tables"]

@@ -112,7 +112,7 @@ def test_the_metadata_say_what_and_where_it_is(distribution: Distribution) -> No
     urls = dict(line.split(", ", 1) for line in metadata.get_all("Project-URL", []))
     assert {"Homepage", "Repository", "Documentation", "Changelog", "Issues"} <= set(urls)
     assert all(url == REPOSITORY or url.startswith(f"{REPOSITORY}/") for url in urls.values())
-    assert "holdfast = holdfast.cli:main" in distribution.entry_points
+    assert "holdfast = holdfast.__main__:main" in distribution.entry_points
 
 
 def test_every_link_of_the_description_is_absolute_and_leads_to_a_file(distribution: Distribution) -> None:

@@ -15,16 +15,12 @@ from holdfast.policies.evaluation import evaluation_seeds
 from holdfast.policies.opened import open_policy
 from holdfast.policies.tolerance_sweep import sweep_tolerance, sweep_values
 from tests.cli.test_main import imported_by
-from tests.runs.small_runs import NETWORK, TABLE, trained
+from tests.runs.small_runs import trained_of_each_kind
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    top = tmp_path_factory.mktemp("runs")
-    trained(TABLE, top / "table", episodes=200, k_max=6)
-    trained(NETWORK, top / "network")
-    trained({**TABLE, "algo": "temporl-q"}, top / "temporl")
-    return top
+    return trained_of_each_kind(tmp_path_factory.mktemp("runs"), episodes=200, k_max=6)
 
 
 def shown_by(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:

@@ -17,16 +17,12 @@ import pytest
 from holdfast.cli import main
 from holdfast.policies import load_policy
 from tests.cli.test_main import HEAVY, imported_by
-from tests.runs.small_runs import NETWORK, TABLE, trained
+from tests.runs.small_runs import trained_of_each_kind
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    top = tmp_path_factory.mktemp("runs")
-    trained(TABLE, top / "table")
-    trained(NETWORK, top / "network")
-    trained({**TABLE, "algo": "temporl-q"}, top / "temporl")
-    return top
+    return trained_of_each_kind(tmp_path_factory.mktemp("runs"))
 
 
 def shown_by(arguments: list[str], capture: pytest.CaptureFixture[str]) -> str:

@@ -246,16 +246,8 @@ register("Robot-v0", lambda **given: Robot(**given))
     ("command", "code", "sentence"),
     [
         ("train robots:Robot --env-kwargs how=made", 2, "cannot be made: Robot raised KeyError: 'wheels'"),
-        (
-            "train robots:Robot-v0 --env-kwargs how=made",
-            2,
-            "its constructor raised KeyError: 'wheels'",
-        ),
-        (
-            "explore robots:Robot --budget 10 --k-max 1",
-            1,
-            "in episode 1, at its step 1: its step raised ValueError",
-        ),
+        ("train robots:Robot-v0 --env-kwargs how=made", 2, "its constructor raised KeyError: 'wheels'"),
+        ("explore robots:Robot --budget 10 --k-max 1", 1, "episode 1, at its step 1: its step raised ValueError"),
         ("solve robots:Odd", 2, "env.P must hold lists of (probability, next state, reward, terminated)"),
         ("solve robots:Odder", 2, "env.P must hold lists of (probability, next state, reward, terminated)"),
         ("solve robots:Oddest", 2, "env.P must have the actions of every state"),
@@ -280,11 +272,7 @@ register("Robot-v0", lambda **given: Robot(**given))
         ),
         ("reproduce robots:PLANLESS", 2, "plan of mine raised KeyError: 'smoke'"),
         ("reproduce robots:UNPAIRED", 2, "plan of mine must give pairs of a setting and a seed"),
-        (
-            "train FrozenLake-v1 --algo perq --env-kwargs map_name=9x9",
-            2,
-            "its constructor raised KeyError",
-        ),
+        ("train FrozenLake-v1 --algo perq --env-kwargs map_name=9x9", 2, "its constructor raised KeyError"),
     ],
 )
 def test_what_other_code_says_of_a_users_values_is_the_users(

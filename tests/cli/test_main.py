@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +107,39 @@ def test_ctrl_c_is_one_line_and_exit_code_130(
     monkeypatch.setattr("holdfast.envs.make_env", interrupted)
     assert main(["solve", "cliff"]) == 130
     assert capsys.readouterr().err == "holdfast solve: interrupted\n"
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Now:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.{number})
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Now())
+sys.argv[1:] = ["train", "CartPole-v1", "--steps", "10", "--quiet"]
+from holdfast.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "number", "code", "who"),
+    [
+        ("holdfast.cli.train", "SIGINT", 130, "holdfast"),
+        ("holdfast.runs.training", "SIGINT", 130, "holdfast train"),
+        ("holdfast.runs.deep_training", "SIGINT", 130, "holdfast train"),
+        ("holdfast.runs.deep_training", "SIGTERM", 143, "holdfast train"),
+    ],
+)
+def test_a_signal_during_imports_is_one_line_too(
+    module: str, number: str, code: int, who: str, tmp_path: Path
+) -> None:
+    program = INTERRUPTED_IMPORT.format(module=module, number=number)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert (run.returncode, run.stderr) == (code, f"{who}: interrupted\n")
+    assert list(tmp_path.iterdir()) == []

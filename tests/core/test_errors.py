@@ -1,8 +1,7 @@
-"""What a user can mend: the exception, the names that it carries, and who raised what."""
+"""What a user can mend: the exception, and the names that it carries."""
 
 from __future__ import annotations
 
-import json
 import pickle
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 import pytest
 
 from holdfast.core.checks import check_choice, check_duration, check_integer, check_probability, check_real
-from holdfast.core.errors import InputError, InputTypeError, is_raised_by_holdfast
-from holdfast.core.schedules import Linear
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.deep.argument_checks import UnsupportedActionsError
 from holdfast.files import FolderInUseError
-from holdfast.mdp import NoConvergenceError, TabularMDP
+from holdfast.mdp import NoConvergenceError
 from holdfast.runs.curves import NothingToShowError
 
 
@@ -61,28 +59,3 @@ def test_checks_carry_the_name_of_the_argument(call: Any, names: tuple[str, ...]
     with pytest.raises(InputError) as caught:
         call()
     assert caught.value.arguments == names
-
-
-def raised(call: Any) -> BaseException:
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever it is
-        call()
-    return caught.value
-
-
-@pytest.mark.parametrize(
-    ("call", "ours"),
-    [
-        (lambda: check_integer("k_max", 0), True),
-        # Python finds out, in the call that holdfast's code makes.
-        (lambda: TabularMDP.n_states.fget(None), True),  # type: ignore[attr-defined]
-        (lambda: Linear(1.0), False),  # type: ignore[call-arg]
-        (lambda: json.loads("{"), False),
-        (lambda: {}["x"], False),
-    ],
-)
-def test_who_raised_it(call: Any, ours: bool) -> None:
-    assert is_raised_by_holdfast(raised(call)) is ours
-
-
-def test_what_was_never_raised_is_nobodys() -> None:
-    assert not is_raised_by_holdfast(ValueError("x"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import signal
 import sys
@@ -11,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError, InputTypeError
-from holdfast.core.user_code import described, is_interrupt, shown, user_code
+from holdfast.core.schedules import Linear
+from holdfast.core.user_code import described, is_interrupt, is_raised_by_holdfast, shown, user_code
+from holdfast.mdp import TabularMDP
 
 
 class Leave(BaseException):
@@ -94,3 +98,22 @@ def test_everything_can_be_told_in_a_line() -> None:
     assert shown([1, "\n"]) == r"[1, '\n']"
     assert len(described(ValueError("x" * 10_000))) < 250
     assert len(shown("x" * 10_000)) < 250
+
+
+@pytest.mark.parametrize(
+    ("call", "ours"),
+    [
+        (lambda: check_integer("k_max", 0), True),
+        # Python finds out, in the call that holdfast's code makes.
+        (lambda: TabularMDP.n_states.fget(None), True),  # type: ignore[attr-defined]
+        (lambda: Linear(1.0), False),  # type: ignore[call-arg]
+        (lambda: json.loads("{"), False),
+        (lambda: {}["x"], False),
+    ],
+)
+def test_who_raised_it(call: Any, ours: bool) -> None:
+    assert is_raised_by_holdfast(raised_by(call)) is ours
+
+
+def test_what_was_never_raised_is_nobodys() -> None:
+    assert not is_raised_by_holdfast(ValueError("x"))

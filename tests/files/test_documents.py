@@ -190,6 +190,8 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     assert read_json(tmp_path / "real") == 1
-    for name in ("link", "dangling", "loop", "folder", "pipe", "missing", "real/within"):
-        with pytest.raises(ValueError, match=sentence(tmp_path / name, "is missing or not a plain file")):
+    kinds = {"link": "link", "dangling": "link", "loop": "link", "folder": "folder", "pipe": "pipe"}
+    problems = {name: f"must be a plain file, not a {kind}" for name, kind in kinds.items()}
+    for name, problem in {**problems, "missing": "is missing", "real/within": "is missing"}.items():
+        with pytest.raises(ValueError, match=sentence(tmp_path / name, problem)):
             read_json(tmp_path / name)

@@ -81,7 +81,8 @@ def test_links_that_lead_to_the_root_are_the_users(operation: str, root: Path, e
 def test_only_a_plain_file_is_read_or_continued(operation: str, kind: str, root: Path, elsewhere: Path) -> None:
     put(kind, root / "file", elsewhere / "file")
     before = everything_in(elsewhere)
-    with without_waiting(), pytest.raises(InputError, match="plain file"):
+    said = f"must be a plain file, not a {kind.removeprefix('dangling ')}$"
+    with without_waiting(), pytest.raises(InputError, match=said):
         OPERATIONS[operation](Entry(root) / "file")
     assert everything_in(elsewhere) == before
     assert not (elsewhere / "nowhere").exists()
@@ -106,9 +107,9 @@ def test_a_folder_is_not_replaced_by_a_file(root: Path) -> None:
 
 
 def test_a_device_is_not_opened(root: Path) -> None:
-    with pytest.raises(InputError, match="is missing or not a plain file"):
+    with pytest.raises(InputError, match="must be a plain file, not a device"):
         Entry(Path("/dev"), ("zero",)).read(100, "it")
-    with pytest.raises(InputError, match="is missing or not a plain file"):
+    with pytest.raises(InputError, match="must be a plain file, not a device"):
         Entry(Path("/dev"), ("null",)).open_to_append(0)
 
 
@@ -169,9 +170,9 @@ def test_a_file_that_becomes_a_pipe_on_the_way_is_not_waited_for(
         return open_it(path, flags, *arguments, **keywords)
 
     monkeypatch.setattr(os, "open", exchange)
-    with without_waiting(), pytest.raises(InputError, match="not a plain file"):
+    with without_waiting(), pytest.raises(InputError, match="must be a plain file, not a pipe"):
         (Entry(root) / "file").read(4, "it")
-    with without_waiting(), pytest.raises(InputError, match="not a plain file"):
+    with without_waiting(), pytest.raises(InputError, match="must be a plain file, not a pipe"):
         (Entry(root) / "file").open_to_append(0)
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import struct
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,17 @@ NUMBERS = st.none() | st.floats() | st.integers(-(2**63), 2**64 - 1)
 
 def sentence(path: Path, text: str = "") -> str:
     return rf"^{re.escape(str(path))} [^\n]*{text}[^\n]*$"
+
+
+def assert_only_plain_files(use: Callable[[Path], object], folder: Path) -> None:
+    """That ``use`` refuses a link to a file, a folder, a pipe and what is missing, and says which it is."""
+    (folder / "link").symlink_to(folder / "real")
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe")
+    for name in ("link", "folder", "pipe", "missing"):
+        problem = "is missing" if name == "missing" else f"must be a plain file, not a {name}"
+        with pytest.raises(ValueError, match=sentence(folder / name, problem)):
+            use(folder / name)
 
 
 def bits(number: float) -> bytes:
@@ -197,12 +209,7 @@ def test_a_length_within_a_row_is_refused(path: Path) -> None:
 
 def test_only_a_plain_file_is_gone_on_with(tmp_path: Path) -> None:
     length = written(tmp_path / "real", (1, 2))
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("link", "folder", "pipe", "missing"):
-        with pytest.raises(ValueError, match=sentence(tmp_path / name, "is missing or not a plain file")):
-            Rows(tmp_path / name, COLUMNS, length)
+    assert_only_plain_files(lambda path: Rows(path, COLUMNS, length), tmp_path)
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -288,12 +295,7 @@ def test_bytes_from_anywhere_are_rows_or_refused(folder: Path, content: bytes, w
 
 def test_only_plain_files_are_read(tmp_path: Path) -> None:
     written(tmp_path / "real", (1, 2))
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("link", "folder", "pipe", "missing"):
-        with pytest.raises(ValueError, match=sentence(tmp_path / name, "is missing or not a plain file")):
-            read_rows(tmp_path / name)
+    assert_only_plain_files(read_rows, tmp_path)
 
 
 def test_a_whole_table_is_the_file_that_rows_would_have_made(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hypothesis.extra import numpy as npst
 from holdfast.core.errors import InputError
 from holdfast.files import read_arrays, read_document, read_state, write_arrays, write_state
 
-ONE = {"all.safetensors": ()}
+ONE: dict[str, tuple[str, ...]] = {"all.safetensors": ()}
 TWO: dict[str, tuple[str, ...]] = {"all.safetensors": (), "replay.safetensors": ("agent", "replay")}
 
 NAMES = st.text(st.characters(exclude_characters="/", exclude_categories=["Cs"]), max_size=4)
@@ -78,20 +78,23 @@ def cleared(folder: Path) -> Path:
 # Round trips -----------------------------------------------------------------------------------------------------
 
 
+def assert_comes_back(folder: Path, state: dict[str, Any], files: dict[str, tuple[str, ...]]) -> None:
+    """Write a state into these files, and read the same from them alone."""
+    write_state(cleared(folder), state, files)
+    assert_same(read_state(folder, files), state)
+    assert {file.name for file in folder.iterdir()} == {"state.json", *files}
+
+
 @settings(max_examples=40)
 @given(STATES)
 def test_whatever_was_written_is_read(folder: Path, state: dict[str, Any]) -> None:
-    write_state(cleared(folder), state, ONE)
-    assert_same(read_state(folder, ONE), state)
-    assert {file.name for file in folder.iterdir()} == {"state.json", *ONE}
+    assert_comes_back(folder, state, ONE)
 
 
 @settings(max_examples=40)
 @given(REPLAY_STATES)
 def test_whatever_was_written_to_several_files_is_read(folder: Path, state: dict[str, Any]) -> None:
-    write_state(cleared(folder), state, TWO)
-    assert_same(read_state(folder, TWO), state)
-    assert {file.name for file in folder.iterdir()} == {"state.json", *TWO}
+    assert_comes_back(folder, state, TWO)
     assert all(re.match("agent/replay(/|$)", name) for name in read_arrays(folder / "replay.safetensors"))
 
 
@@ -344,7 +347,7 @@ def test_links_are_not_read(name: str, tmp_path: Path) -> None:
     write_state(tmp_path, STATE, TWO)
     (tmp_path / name).rename(tmp_path / "aside")
     (tmp_path / name).symlink_to(tmp_path / "aside")
-    with pytest.raises(ValueError, match=sentence(tmp_path / name, "is missing or not a plain file")):
+    with pytest.raises(ValueError, match=sentence(tmp_path / name, "must be a plain file, not a link")):
         read_state(tmp_path, TWO)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -232,13 +233,19 @@ def test_a_longest_hold_below_1_is_refused(make: Callable[[Any], Any], k_max: in
 
 
 @pytest.mark.parametrize("make", [bootstrap, all_persistence])
-def test_more_steps_than_the_longest_hold_are_refused(make: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match=r"^kappa must be at most k_max = 2, not 3$"):
-        make(SMALL, 2, 3)
-    with pytest.raises(ValueError, match=r"^kappa must be a whole number of at least 1, not 0$"):
-        make(SMALL, 2, 0)
-    with pytest.raises(TypeError, match=r"^kappa must be a whole number of at least 1, not 1\.5$"):
-        make(SMALL, 2, 1.5)
+@pytest.mark.parametrize(
+    ("kappa", "error", "sentence"),
+    [
+        (3, ValueError, "kappa must be at most k_max = 2, not 3"),
+        (0, ValueError, "kappa must be a whole number of at least 1, not 0"),
+        (1.5, TypeError, "kappa must be a whole number of at least 1, not 1.5"),
+    ],
+)
+def test_more_steps_than_the_longest_hold_are_refused(
+    make: Callable[..., Any], kappa: Any, error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=f"^{re.escape(sentence)}$"):
+        make(SMALL, 2, kappa)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 2, 1), (2, 2, 3), (1, 2, 2), (2, 2, 2, 1), ()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,17 @@ def policy_of(space: Any) -> str:
     )
 
 
+def same_decisions(model: Any, loaded: Any, space: Any, n: int) -> Iterator[tuple[Any, Any]]:
+    """Observations and what is decided there, once model and loaded policy agree on it to the last bit."""
+    space.seed(0)
+    for _ in range(n):
+        seen = space.sample()
+        one, two = model.policy.decide(seen), loaded.decide(seen)
+        assert (one.action, one.hold) == (two.action, two.hold)
+        assert np.array_equal(one.values, two.values)
+        yield seen, one
+
+
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
 def test_a_space_comes_back_as_it_was(space: Any) -> None:
     # As environments compare them: [4] is another space than 4.
@@ -86,12 +98,7 @@ def test_a_loaded_policy_decides_the_same(space: Any, tmp_path: Path) -> None:
     )
     write_policy(tmp_path, network_state("perdqn", model.policy))
     loaded = load_policy(tmp_path)
-    space.seed(0)
-    for _ in range(20):
-        seen = space.sample()
-        one, two = model.policy.decide(seen), loaded.decide(seen)
-        assert (one.action, one.hold) == (two.action, two.hold)
-        assert np.array_equal(one.values, two.values)
+    for seen, one in same_decisions(model, loaded, space, 20):
         assert loaded.interrupts(seen, one.action, 2) in (True, False)
 
 
@@ -102,12 +109,7 @@ def test_the_policies_of_the_other_agents_decide_the_same(kind: Any, space: Any,
     model = kind(policy_of(space), Still(space), k_max=3, buffer_size=50, seed=0, **margin)
     write_policy(tmp_path, network_state("temporl-dqn", model.policy))
     loaded = load_policy(tmp_path)
-    space.seed(0)
-    for _ in range(10):
-        seen = space.sample()
-        one, two = model.policy.decide(seen), loaded.decide(seen)
-        assert (one.action, one.hold) == (two.action, two.hold)
-        assert np.array_equal(one.values, two.values)
+    for seen, one in same_decisions(model, loaded, space, 10):
         assert loaded.interrupts(seen, one.action, 1) == model.policy.interrupts(seen, one.action, 1)
     assert loaded.acting == (model.decision_tolerance, model.interrupt_margin)
     assert loaded.acting_with(0.0, None).acting == (0.0, None)

@@ -37,5 +37,13 @@ NETWORK: dict[str, Any] = {
 BOTH = {"table": TABLE, "network": NETWORK}
 
 
+def trained_of_each_kind(top: Path, **of_the_table: Any) -> Path:
+    """Folders in ``top`` with a table, a network and TempoRL's two tables."""
+    trained(TABLE, top / "table", **of_the_table)
+    trained(NETWORK, top / "network")
+    trained({**TABLE, "algo": "temporl-q"}, top / "temporl")
+    return top
+
+
 def trained(options: dict[str, Any], path: Path, **changes: Any) -> Outcome:
     return train({**options, **changes}, path)

@@ -151,7 +151,7 @@ def test_a_run_whose_rows_are_unreadable_is_damaged_and_the_others_are_shown(run
     os.mkfifo(run / "metrics.csv")
     with without_waiting():
         found = {status.path.name: status.status for status in find_runs(run.parent)}
-        with pytest.raises(InputError, match="not a plain file"):
+        with pytest.raises(InputError, match="must be a plain file, not a pipe"):
             learning_curves([run])
     assert found == {"run": "damaged", "other": "finished"}
     assert RunFolder(other).status().problem is None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_verb
+from holdfast.cli.verbs import add_output, add_verb
 from holdfast.core.errors import InputError
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 
@@ -108,9 +108,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="on a grid, with tables: half a minute")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of both trainings (default: 0)")
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="DIR", help="where all goes (default: demo, or demo/quick with --quick)"
-    )
+    add_output(parser, "where all goes (default: demo, or demo/quick with --quick)")
     parser.set_defaults(execute=run)
 
 

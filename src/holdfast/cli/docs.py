@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.narrow_pages import fitted
 from holdfast.cli.streams import results
 from holdfast.cli.verbs import add_verb
 from holdfast.core.errors import InputError
@@ -47,8 +49,16 @@ def run(arguments: argparse.Namespace) -> int:
         results().writelines(f"{name:<{width}}  {_title(name, path)}\n" for name, path in pages.items())
         results().write("\nholdfast docs PAGE prints one of them.\n")
     else:
-        results().write(pages[_name(arguments.page, pages)].read_text(encoding="utf-8"))
+        results().write(_fitted_to_the_terminal(pages[_name(arguments.page, pages)]))
     return 0
+
+
+def _fitted_to_the_terminal(path: Path) -> str:
+    """A page as it is, or with shorter lines where it would be wider than the terminal that it is printed to."""
+    page = path.read_text(encoding="utf-8")
+    columns = shutil.get_terminal_size().columns
+    is_narrow = results().isatty() and columns < max(map(len, page.splitlines()), default=0)
+    return fitted(page, columns) if is_narrow and path.suffix == ".md" else page
 
 
 def find_pages() -> dict[str, Path]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_verb
+from holdfast.cli.verbs import add_output, add_pairs, add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def add_parser(verbs: Any) -> None:
         metavar="ENV",
         help="another environment; one that is code (module:callable) must be named here",
     )
-    parser.add_argument(
-        "--env-kwargs", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="its arguments"
-    )
+    add_pairs(parser, "--env-kwargs", "its arguments", default=[])
     parser.add_argument(
         "--render",
         type=Path,
@@ -75,12 +73,9 @@ def add_parser(verbs: Any) -> None:
         action="store_true",
         help="instead, try a range of tolerances: return against decisions per episode",
     )
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="also draw, into this folder: the holds, the values where the first episode decides, and the policy "
+    add_output(
+        parser,
+        "also draw, into this folder: the holds, the values where the first episode decides, and the policy "
         "as arrows on a grid or as a map over two numbers that it observes",
     )
     parser.add_argument(

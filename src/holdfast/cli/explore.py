@@ -12,7 +12,7 @@ from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_verb
+from holdfast.cli.verbs import add_output, add_pairs, add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,21 +101,8 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--gamma", type=float, metavar="G", help="discount of exact frame skips (default: 0.99)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed (default: 0)")
-    parser.add_argument(
-        "--env-kwargs",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="arguments of the environment",
-    )
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="where pictures and numbers go (default: results/explore-NAME)",
-    )
+    add_pairs(parser, "--env-kwargs", "arguments of the environment", default=[])
+    add_output(parser, "where pictures and numbers go (default: results/explore-NAME)")
     parser.add_argument(
         "--json", action="store_true", help="print the numbers alone, as JSON, and write files only with -o"
     )

@@ -20,6 +20,7 @@ from holdfast.cli.option_names import as_typed
 from holdfast.cli.streams import flushed, restore_streams, usable_streams
 from holdfast.cli.typed_values import printable
 from holdfast.core.errors import InputError
+from holdfast.core.user_code import StoppedBySignal
 
 __all__ = ["main"]
 
@@ -82,9 +83,9 @@ def _run(argv: Sequence[str] | None) -> int:
                 return run_verb(arguments)
             finally:
                 restore_streams()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, StoppedBySignal) as stop:
         sys.stderr.write(f"holdfast {arguments.verb}: interrupted\n")
-        return EXIT_INTERRUPTED
+        return stop.exit_code if isinstance(stop, StoppedBySignal) else EXIT_INTERRUPTED
     except InputError as error:
         if os.environ.get("HOLDFAST_DEBUG"):
             raise

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_verb
+from holdfast.cli.verbs import add_output, add_verb
 from holdfast.core.errors import InputError
 
 __all__ = ["add_parser"]
@@ -57,13 +57,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--window", type=int, default=20, metavar="N", help="episodes each point is the mean of (default: 20)"
     )
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="the picture, .png, .pdf or .svg (default: curves.png, or LABEL.png)",
-    )
+    add_output(parser, "the picture, .png, .pdf or .svg (default: curves.png, or LABEL.png)", metavar="FILE")
     parser.set_defaults(execute=run)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_verb
+from holdfast.cli.verbs import add_output, add_pairs, add_verb
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,21 +61,14 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--gamma", type=float, default=0.99, metavar="G", help="discount factor in [0, 1] (default: 0.99)"
     )
-    parser.add_argument(
+    add_pairs(
+        parser,
         "--env-kwargs",
-        nargs="+",
-        default=[],
-        metavar="NAME=VALUE",
-        help="arguments of the environment, such as slip=0.2 step_reward=-0.01 border=deadly for a grid, "
+        "arguments of the environment, such as slip=0.2 step_reward=-0.01 border=deadly for a grid, "
         "or seed=3 for another frozen lake",
+        default=[],
     )
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="where to write values.png and values.npz (default: results/solve-NAME)",
-    )
+    add_output(parser, "where to write values.png and values.npz (default: results/solve-NAME)")
     parser.add_argument(
         "--json", action="store_true", help="print the numbers as JSON, and write files only with -o"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.engine_options import add_engine_options, make_engine
-from holdfast.cli.verbs import add_verb
+from holdfast.cli.verbs import add_output, add_pairs, add_verb
 from holdfast.core.errors import InputError
 
 __all__ = ["add_parser"]
@@ -67,20 +67,10 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--eval-every", type=whole_number, metavar="N", help="between evaluations, as in train; 0 for none"
     )
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        metavar="NAME=VALUE",
-        help="arguments of the algorithm, for all",
-    )
-    parser.add_argument(
-        "--env-kwargs", nargs="+", action="extend", metavar="NAME=VALUE", help="arguments of the environment"
-    )
+    add_pairs(parser, "--set", "arguments of the algorithm, for all")
+    add_pairs(parser, "--env-kwargs", "arguments of the environment")
     parser.add_argument("--device", metavar="D", help="device of PyTorch: auto, cpu, cuda, ... (default: auto)")
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="DIR", help="the sweep's folder (default: results/sweep/NAME)"
-    )
+    add_output(parser, "the sweep's folder (default: results/sweep/NAME)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all rows into one .csv file")
     add_engine_options(parser)
     parser.set_defaults(execute=run)

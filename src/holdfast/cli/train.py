@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_verb
+from holdfast.cli.verbs import add_output, add_pairs, add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -143,24 +143,20 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--n-envs", type=int, metavar="M", help="environments side by side, with a network (default: 1)"
     )
-    parser.add_argument(
+    add_pairs(
+        parser,
         "--set",
-        nargs="+",
-        action="extend",
-        metavar="NAME=VALUE",
-        help="arguments of the algorithm, such as learning_rate=1e-3, policy_kwargs=\"{'net_arch': [128, 128]}\" "
+        "arguments of the algorithm, such as learning_rate=1e-3, policy_kwargs=\"{'net_arch': [128, 128]}\" "
         "or, with a table, epsilon='exponential(0.99, 0.05)'",
     )
-    parser.add_argument(
-        "--env-kwargs", nargs="+", action="extend", metavar="NAME=VALUE", help="arguments of the environment"
-    )
+    add_pairs(parser, "--env-kwargs", "arguments of the environment")
     parser.add_argument(
         "--config",
         type=Path,
         metavar="FILE",
         help="options from a .toml or .json file; those given here count more",
     )
-    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="the run's folder (default: runs/NAME)")
+    add_output(parser, "the run's folder (default: runs/NAME)")
     parser.add_argument(
         "--name",
         metavar="NAME",

@@ -1,11 +1,13 @@
-"""How a verb is added to the command line."""
+"""How a verb is added to the command line, with the options that mean the same in several verbs."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-__all__ = ["add_verb"]
+__all__ = ["add_output", "add_pairs", "add_verb"]
 
 
 def add_verb(
@@ -30,3 +32,15 @@ def add_verb(
         **options,
     )
     return parser
+
+
+def add_pairs(
+    parser: argparse.ArgumentParser, option: str, meaning: str, default: Sequence[str] | None = None
+) -> None:
+    """Add an option that takes any number of NAME=VALUE, and may be given again for more of them."""
+    parser.add_argument(option, nargs="+", action="extend", default=default, metavar="NAME=VALUE", help=meaning)
+
+
+def add_output(parser: argparse.ArgumentParser, meaning: str, metavar: str = "DIR") -> None:
+    """Add ``-o``: where the verb writes."""
+    parser.add_argument("-o", "--out", type=Path, metavar=metavar, help=meaning)

@@ -6,12 +6,9 @@ command line tells them apart by the class alone.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-__all__ = ["InputError", "InputTypeError", "is_raised_by_holdfast"]
-
-_PACKAGE = Path(__file__).parents[1]
+__all__ = ["InputError", "InputTypeError"]
 
 
 class InputError(ValueError):
@@ -32,15 +29,3 @@ class InputError(ValueError):
 
 class InputTypeError(InputError, TypeError):
     """Something that was given is of a kind that cannot be used."""
-
-
-def is_raised_by_holdfast(error: BaseException) -> bool:
-    """Whether holdfast's own code raised ``error``, and not a library or a user's code that it called.
-
-    For calls that hand a user's values to other code: what that code says of them is about the values, and what
-    holdfast's own code raises is a fault of holdfast, or an ``InputError`` already.
-    """
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return place is not None and Path(place.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)

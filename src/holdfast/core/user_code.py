@@ -1,14 +1,15 @@
-"""Code of the user that is called from here: what it raises, and how to say so.
+"""Code that is not ours and is called from here: what it raises, whose fault that is, and how to say so.
 
 An environment, a wrapper or an experiment may raise anything, ``SystemExit`` included. None of it may end the
 process as if all were well; what a signal's handler raises is no failure of such code, and goes on as it is.
+What a library says of a user's values is about the values; what holdfast's own code raises there is not.
 """
 
 from __future__ import annotations
 
 import signal
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
@@ -16,14 +17,32 @@ from typing import Any
 
 from holdfast.core.errors import InputError
 
-__all__ = ["StoppedBySignal", "described", "is_interrupt", "place_of", "shown", "user_code"]
+__all__ = [
+    "StoppedBySignal",
+    "described",
+    "is_interrupt",
+    "is_raised_by_holdfast",
+    "place_of",
+    "shown",
+    "user_code",
+]
+
+_PACKAGE = Path(__file__).parents[1]
 
 _LONGEST = 200
 """Letters of what others say that are repeated."""
 
 
 class StoppedBySignal(SystemExit):
-    """A signal ends the program, whatever it is in the middle of."""
+    """A signal ends the program, whatever it is in the middle of.
+
+    Args:
+        exit_code: What the process ends with.
+    """
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
 
 
 @contextmanager
@@ -45,6 +64,18 @@ def user_code(
         if isinstance(error, told_apart) or is_interrupt(error):
             raise
         raise InputError(f"{sentence} raised {described(error)}") from error
+
+
+def is_raised_by_holdfast(error: BaseException) -> bool:
+    """Whether holdfast's own code raised ``error``, and not a library or a user's code that it called.
+
+    For calls that hand a user's values to other code: what that code says of them is about the values, and what
+    holdfast's own code raises is a fault of holdfast, or an ``InputError`` already.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and Path(place.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -69,13 +100,7 @@ def _code_of(handler: Any) -> CodeType | None:
 
 def described(error: BaseException) -> str:
     """An exception in one line: ``KeyError: 'arm'``."""
-    try:
-        said = str(error)
-    except BaseException as second:
-        if is_interrupt(second):
-            raise
-        said = ""
-    said = _shortened(" ".join(said.split()))
+    said = _short_line(str, error)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
@@ -89,14 +114,16 @@ def place_of(error: BaseException, *, but: str) -> str:
 
 def shown(value: Any) -> str:
     """``repr`` of what a user's code gave, in one short line whatever it is."""
+    return _short_line(repr, value) or f"a {type(value).__name__}"
+
+
+def _short_line(text_of: Callable[[Any], str], value: Any) -> str:
+    """``str`` or ``repr`` of a value in one short line; empty where even that raises."""
     try:
-        text = repr(value)
+        text = text_of(value)
     except BaseException as error:
         if is_interrupt(error):
             raise
-        text = ""
-    return _shortened(" ".join(text.split())) or f"a {type(value).__name__}"
-
-
-def _shortened(text: str) -> str:
+        return ""
+    text = " ".join(text.split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import json_copy, take, take_integer, take_list, take_mapping
+from holdfast.core.saved_fields import json_copy, take, take_integer, take_list, take_mapping
 
 __all__ = ["LONGEST_PART", "EarlierEpisodes", "PlayedEpisode"]
 

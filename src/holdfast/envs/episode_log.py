@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError, InputTypeError
-from holdfast.core.saved import json_copy, restore_generator, take_mapping
+from holdfast.core.saved_fields import json_copy, restore_generator, take_mapping
 from holdfast.core.user_code import described
 from holdfast.envs.earlier_episodes import LONGEST_PART, EarlierEpisodes, PlayedEpisode
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import gymnasium
 
-from holdfast.core.errors import InputError, InputTypeError, is_raised_by_holdfast
-from holdfast.core.user_code import described, is_interrupt, shown, user_code
+from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.user_code import described, is_interrupt, is_raised_by_holdfast, shown, user_code
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.installed import package_that_registers
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take, take_integer, take_list, take_mapping
+from holdfast.core.saved_fields import take, take_integer, take_list, take_mapping
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.files import Entry, read_json, replace_json
 from holdfast.runs.config import versions

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.errors import InputError
-from holdfast.core.saved import json_copy
+from holdfast.core.saved_fields import json_copy
 from holdfast.core.user_code import user_code
 from holdfast.experiments.tables import Table
 

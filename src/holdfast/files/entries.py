@@ -13,7 +13,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,7 +32,9 @@ from holdfast.files.steps import (
     inner_folder,
     is_file,
     is_folder,
+    kind_of,
     lstat,
+    not_a_file,
     not_a_folder,
     open_name,
     remove_name,
@@ -41,6 +42,9 @@ from holdfast.files.steps import (
 )
 
 __all__ = ["Entry", "as_entry", "make_folders", "refuse_second_name", "remove_tree", "walk_folders"]
+
+_BECAME = {errno.ELOOP: "a link", errno.ENXIO: "a pipe or a socket", errno.EISDIR: "a folder"}
+"""What a plain file has become a moment ago, by the error of opening it."""
 
 
 @dataclass(frozen=True)
@@ -174,31 +178,29 @@ class Entry:
         Raises:
             InputError: It is something else, or missing and not to be made.
         """
-        sentence = f"{self} is damaged: it must be a plain file"
         try:
-            return self._handle(os.O_RDWR | (os.O_CREAT if is_made else 0), sentence)
+            return self._handle(os.O_RDWR | (os.O_CREAT if is_made else 0))
         except OSError as error:
             if is_made or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
-        return self._handle(os.O_RDONLY, sentence)
+        return self._handle(os.O_RDONLY)
 
-    def _handle(self, flags: int, sentence: str = "") -> int:
-        sentence = sentence or f"{self} is missing or not a plain file"
+    def _handle(self, flags: int) -> int:
         try:
             with named_errors(self.path), self._reached() as (folder, name):
                 with suppress(*((FileNotFoundError,) if flags & os.O_CREAT else ())):
-                    if not is_file(lstat(name, folder)):
-                        raise InputError(sentence)
+                    if not is_file(found := lstat(name, folder)):
+                        raise not_a_file(self.path, kind_of(found))
                 handle = open_name(name, flags | PLAIN, folder)
         except OSError as error:
-            is_missing = error.errno in (errno.ENOENT, errno.ENOTDIR) and not flags & os.O_CREAT
-            # The others tell that it has become something else a moment ago.
-            if is_missing or error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-                raise InputError(sentence) from None
+            if error.errno in (errno.ENOENT, errno.ENOTDIR) and not flags & os.O_CREAT:
+                raise InputError(f"{self} is missing") from None
+            if error.errno in _BECAME:
+                raise not_a_file(self.path, _BECAME[error.errno]) from None
             raise
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        if not is_file(found := os.fstat(handle)):
             os.close(handle)
-            raise InputError(sentence)
+            raise not_a_file(self.path, kind_of(found))
         return handle
 
     # Names ---------------------------------------------------------------------------------------------------

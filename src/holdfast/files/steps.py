@@ -95,6 +95,19 @@ def not_a_folder(path: Path) -> InputError:
     return InputError(f"{path} must be a folder, and is a link or something else: remove it")
 
 
+def not_a_file(path: Path, kind: str) -> InputError:
+    """What is said of a link, a folder or a pipe where a plain file must be; ``kind`` says which."""
+    return InputError(f"{path} must be a plain file, not {kind}")
+
+
+def kind_of(found: os.stat_result) -> str:
+    """What something is that is no plain file, in a word or two."""
+    if _is_link(found):
+        return "a link"
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(found.st_mode), "a device")
+
+
 def open_name(name: str, flags: int, folder: int | None) -> int:
     """A handle of a file."""
     return os.open(name, flags, 0o666, **in_folder(folder))

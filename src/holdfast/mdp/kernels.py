@@ -77,11 +77,12 @@ class Kernel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DenseKernel:
-    """Probabilities as an array (S,A,S)."""
+class _ArrayKernel:
+    """A kernel whose table is an array (S,A,...)."""
 
-    table: Floats
+    __slots__ = ()
+
+    table: NDArray[Any]
 
     @property
     def n_states(self) -> int:
@@ -92,6 +93,13 @@ class DenseKernel:
     def n_actions(self) -> int:
         """A."""
         return int(self.table.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DenseKernel(_ArrayKernel):
+    """Probabilities as an array (S,A,S)."""
+
+    table: Floats
 
     def expect(self, values: Floats) -> Floats:
         """Σ_s' P(s'|s,a) V(s')."""
@@ -131,20 +139,10 @@ class DenseKernel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeterministicKernel:
+class DeterministicKernel(_ArrayKernel):
     """The next state of each (s,a), as an integer array (S,A)."""
 
     table: NDArray[np.int64]
-
-    @property
-    def n_states(self) -> int:
-        """S."""
-        return len(self.table)
-
-    @property
-    def n_actions(self) -> int:
-        """A."""
-        return int(self.table.shape[1])
 
     def expect(self, values: Floats) -> Floats:
         """V(s') at the one next state."""

@@ -124,6 +124,18 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 DEFAULT_ALGORITHM = "perdqn"
 
+_CALLED_ELSEWHERE = {
+    "lr": ("learning_rate", "alpha"),
+    "learning_rate": ("alpha",),
+    "alpha": ("learning_rate",),
+    "discount": ("gamma",),
+    "eps": ("epsilon", "exploration_final_eps"),
+    "epsilon": ("exploration_final_eps", "exploration_fraction"),
+    "k": ("k_max",),
+    "net_arch": ("policy_kwargs",),
+}
+"""What others call our arguments, where the spelling does not tell."""
+
 
 def find_algorithm(name: Any) -> Algorithm:
     """The algorithm of that name, or one sentence with the nearest ones."""
@@ -135,5 +147,7 @@ def find_algorithm(name: Any) -> Algorithm:
 
 def nearest_names(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """A question with the names that were perhaps meant, or nothing."""
-    nearest = difflib.get_close_matches(name, list(known), n=2, cutoff=cutoff)
+    names = list(known)
+    meant = [other for other in _CALLED_ELSEWHERE.get(name.lower(), ()) if other in names]
+    nearest = meant or difflib.get_close_matches(name, names, n=2, cutoff=cutoff)
     return f"did you mean {' or '.join(nearest)}?" if nearest else ""

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from holdfast.core.checks import check_integer
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take, take_integer
+from holdfast.core.saved_fields import take, take_integer
 from holdfast.files import replace_file
 from holdfast.policies.actors import NetworkActor, TableActor, acting_as
 from holdfast.policies.export_check import Check, check_export

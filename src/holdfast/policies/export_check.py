@@ -11,7 +11,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.core.choice import Decision, few_decision_option
-from holdfast.core.errors import InputError, is_raised_by_holdfast
+from holdfast.core.errors import InputError
+from holdfast.core.user_code import is_raised_by_holdfast
 from holdfast.policies.actors import NetworkActor, TableActor
 from holdfast.policies.onnx_policies import space_inputs
 

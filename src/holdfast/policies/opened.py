@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take, take_integer, take_mapping
+from holdfast.core.saved_fields import take, take_integer, take_mapping
 from holdfast.envs import NamedFailures, is_code, make_env
 from holdfast.policies.evaluation import LONGEST_EPISODE, Actor
 from holdfast.policies.policy_files import actor_of, read_policy

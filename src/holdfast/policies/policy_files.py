@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.errors import InputError, is_raised_by_holdfast
-from holdfast.core.saved import take, take_array, take_integer, take_mapping
+from holdfast.core.errors import InputError
+from holdfast.core.saved_fields import take, take_array, take_integer, take_mapping
+from holdfast.core.user_code import is_raised_by_holdfast
 from holdfast.files import Entry, find_folder, read_state, replace_folder, write_state
 from holdfast.policies.actors import NetworkActor, TableActor
 from holdfast.policies.algorithms import find_algorithm

@@ -18,7 +18,7 @@ from typing import Any
 from holdfast import __version__
 from holdfast.core.checks import check_integer, check_real
 from holdfast.core.errors import InputError
-from holdfast.core.saved import json_copy
+from holdfast.core.saved_fields import json_copy
 from holdfast.files import Entry, as_entry, parse_json
 from holdfast.policies.algorithms import ALGORITHMS, DEFAULT_ALGORITHM, Algorithm, find_algorithm, nearest_names
 from holdfast.policies.arguments import check_train_freq

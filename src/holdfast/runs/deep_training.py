@@ -12,7 +12,8 @@ from stable_baselines3.common.logger import KVWriter, Logger, filter_excluded_ke
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv
 
-from holdfast.core.errors import InputError, is_raised_by_holdfast
+from holdfast.core.errors import InputError
+from holdfast.core.user_code import is_raised_by_holdfast
 from holdfast.deep import make_vec_env
 from holdfast.deep.agents.option_dqn import OptionDQN
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env

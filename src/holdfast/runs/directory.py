@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take, take_integer, take_mapping
+from holdfast.core.saved_fields import take, take_integer, take_mapping
 from holdfast.files import (
     LOCK,
     Entry,

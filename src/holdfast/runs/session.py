@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take, take_integer, take_mapping, take_number
+from holdfast.core.saved_fields import take, take_integer, take_mapping, take_number
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.files import Rows, read_rows
 from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate, evaluation_seeds

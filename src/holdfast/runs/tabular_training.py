@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take_array, take_mapping
+from holdfast.core.saved_fields import take_array, take_mapping
 from holdfast.core.schedules import tabulate
 from holdfast.envs import EnvironmentFailedError, EpisodeLog, NamedFailures, make_env
 from holdfast.policies.actors import TableActor

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take, take_mapping
+from holdfast.core.saved_fields import take, take_mapping
 from holdfast.files import Entry
 from holdfast.runs.config import RunConfig, make_config
 from holdfast.runs.directory import RunFolder

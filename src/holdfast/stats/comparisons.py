@@ -9,14 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.checks import check_real
-from holdfast.stats.aggregates import (
-    improvement_probability,
-    interquartile_mean,
-    mean_score,
-    median_score,
-    optimality_gap,
-    performance_profile,
-)
+from holdfast.stats import aggregates
 from holdfast.stats.bootstrap import RESAMPLES, Seed, bootstrap_band, bootstrap_estimate
 from holdfast.stats.estimates import Band, Estimate
 
@@ -26,10 +19,10 @@ Floats = NDArray[np.float64]
 
 AGGREGATES: Mapping[str, Callable[..., Floats]] = MappingProxyType(
     {
-        "median": median_score,
-        "interquartile mean": interquartile_mean,
-        "mean": mean_score,
-        "optimality gap": optimality_gap,
+        "median": aggregates.median_score,
+        "interquartile mean": aggregates.interquartile_mean,
+        "mean": aggregates.mean_score,
+        "optimality gap": aggregates.optimality_gap,
     }
 )
 """By name."""
@@ -57,7 +50,7 @@ def aggregate_estimates(
     def all_of_them(resampled: Floats) -> Floats:
         return np.stack(
             [
-                function(resampled, target) if function is optimality_gap else function(resampled)
+                function(resampled, target) if function is aggregates.optimality_gap else function(resampled)
                 for function in AGGREGATES.values()
             ],
             axis=-1,
@@ -91,7 +84,7 @@ def profile_band(
         Three arrays (n,).
     """
     return bootstrap_band(
-        lambda resampled: performance_profile(resampled, thresholds),
+        lambda resampled: aggregates.performance_profile(resampled, thresholds),
         scores,
         resamples=resamples,
         level=level,
@@ -116,4 +109,6 @@ def improvement_estimate(
         level: Of confidence.
         seed: Of the draws.
     """
-    return bootstrap_estimate(improvement_probability, scores, others, resamples=resamples, level=level, seed=seed)
+    return bootstrap_estimate(
+        aggregates.improvement_probability, scores, others, resamples=resamples, level=level, seed=seed
+    )

@@ -7,8 +7,7 @@ from holdfast.tabular.msa import MSAQLearning
 from holdfast.tabular.perq import PerQLearning
 from holdfast.tabular.policy import GreedyPolicy, Policy, SkipPolicy
 from holdfast.tabular.q_learning import QLearning
-from holdfast.tabular.result import FitResult
-from holdfast.tabular.run_state import EpisodeOutcomes, RunState
+from holdfast.tabular.run import EpisodeOutcomes, FitResult, RunState
 from holdfast.tabular.synchronous import SYNCHRONOUS_RULES, SynchronousResult, learn_synchronously
 from holdfast.tabular.temporl import TempoRLQLearning
 

@@ -16,15 +16,12 @@ from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.history import PartialHistory, discounts
 from holdfast.core.options import Option
 from holdfast.core.schedules import Constant, Exponential, Schedule, tabulate
-from holdfast.tabular.gym_loop import GymSteps, Steps, run_in_python
-from holdfast.tabular.option_loop import Streams, run_episodes
+from holdfast.tabular.learning_rule import HeldOption, LearningRule, Tables, learn
+from holdfast.tabular.option_loop import Streams, run_episodes, run_in_python
 from holdfast.tabular.policy import Policy
-from holdfast.tabular.result import FitResult
-from holdfast.tabular.rule import HeldOption, LearningRule, Tables
-from holdfast.tabular.run_state import EpisodeOutcomes, RunState, stream
-from holdfast.tabular.simulator import FlatModel, ModelSteps
-from holdfast.tabular.updates import learn
-from holdfast.tabular.world import Trainable, World, find_world
+from holdfast.tabular.run import EpisodeOutcomes, FitResult, RunState, stream
+from holdfast.tabular.simulator import FlatModel
+from holdfast.tabular.world import Trainable, World, find_world, steps_in
 
 __all__ = ["ProgressCallback", "TabularLearner", "check_epsilon", "check_seeds"]
 
@@ -290,7 +287,7 @@ class TabularLearner(ABC):
             self.run_compiled(world.model, state, epsilons, world.step_limit, log)
         else:
             tables = _compiled_tables(state)
-            run_in_python(_steps(world, state), tables, self.rule(), state, epsilons, world.step_limit, log)
+            run_in_python(steps_in(world, state), tables, self.rule(), state, epsilons, world.step_limit, log)
         return state.after(episodes), log
 
     def _advance_in_chunks(
@@ -347,10 +344,3 @@ def check_seeds(seeds: Any) -> tuple[int, ...]:
 
 def _compiled_tables(state: RunState) -> Tables:
     return Tables(state.tables["q"], state.tables.get("skip_values", NO_SKIPS), state.carry)
-
-
-def _steps(world: World, state: RunState) -> Steps:
-    if world.env is not None:
-        return GymSteps(world.env, state.seed)
-    assert world.model is not None
-    return ModelSteps(world.model, state.environment, state.evaluation)

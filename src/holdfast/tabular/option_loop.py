@@ -1,4 +1,8 @@
-"""The compiled loop of all learners: decide, hold the action, learn; after each episode a greedy one, if asked."""
+"""The loop of all learners: decide, hold the action, learn; after each episode a greedy one, if asked.
+
+It stands here twice: compiled, for models, and in Python, for any environment with Discrete spaces. In a model,
+both draw the same numbers and learn the same values.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.compiling import compiled
+from holdfast.core.compiling import compiled, in_python
 from holdfast.tabular.compiled import (
     best_value,
     draw_held_action,
@@ -17,14 +21,26 @@ from holdfast.tabular.compiled import (
     left_after_step,
     persistence_index,
 )
-from holdfast.tabular.rule import HeldOption, LearningRule, Tables
-from holdfast.tabular.run_state import EpisodeOutcomes
+from holdfast.tabular.learning_rule import (
+    HeldOption,
+    LearningRule,
+    Tables,
+    learn,
+    learn_all_persistences,
+    learn_one_step,
+    learn_skips,
+)
+from holdfast.tabular.run import EpisodeOutcomes, RunState
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
-from holdfast.tabular.updates import learn_all_persistences, learn_one_step, learn_skips
+from holdfast.tabular.world import Steps
 
-__all__ = ["Streams", "is_cut", "run_episodes"]
+__all__ = ["Streams", "run_episodes", "run_in_python"]
 
 Floats = NDArray[np.float64]
+
+# The loop in Python: handing a generator to compiled code takes longer than these few draws.
+_draw_held_action, _draw_option = in_python(draw_held_action), in_python(draw_option)
+_greedy_option, _left_after_step = in_python(greedy_option), in_python(left_after_step)
 
 
 class Streams(NamedTuple):
@@ -133,3 +149,98 @@ def is_cut(values: Floats, action: int, left: int, margin: float) -> bool:
     """Whether a greedy option with ``left`` steps to go is dropped where the values are (A, K)."""
     held = values[action, persistence_index(left)]
     return is_interrupted(best_value(values, values.shape[1]), held, margin)  # type: ignore[no-any-return]
+
+
+def run_in_python(
+    steps: Steps,
+    tables: Tables,
+    rule: LearningRule,
+    state: RunState,
+    epsilons: Floats,
+    step_limit: int,
+    log: EpisodeOutcomes,
+) -> None:
+    """One episode per entry of ``epsilons``, each followed by a greedy one if asked; fills tables and ``log``."""
+    for row, epsilon in enumerate(epsilons):
+        episode = state.episode + row
+        first = steps.begin(episode, "training")
+        trained = _train(steps, tables, rule, first, epsilon, step_limit, state.agent)
+        log.training_returns[row], log.steps[row], log.decisions[row] = trained
+        if len(log.greedy_returns) > 0:
+            first = steps.begin(episode, "evaluation")
+            shown = _evaluate(steps, tables, rule, first, step_limit, state.evaluation)
+            log.greedy_returns[row], log.greedy_steps[row], log.greedy_decisions[row] = shown
+
+
+def _train(
+    steps: Steps,
+    tables: Tables,
+    rule: LearningRule,
+    state: int,
+    epsilon: float,
+    step_limit: int,
+    agent: np.random.Generator,
+) -> tuple[float, int, int]:
+    total, taken, decisions = 0.0, 0, 0
+    ended = False
+    while not ended:
+        action, left, exploratory = _decide(tables, rule, state, epsilon, agent)
+        decisions += 1
+        states, rewards, terminated = [state], [], False
+        while left > 0:
+            state, reward, terminated, truncated = steps.step(action)
+            taken += 1
+            total += reward
+            states.append(state)
+            rewards.append(reward)
+            ended = terminated or truncated or taken >= step_limit
+            left = _left_after_step(left, ended)
+            if left > 0 and not exploratory and _is_cut(tables, rule, state, action, left):
+                left = 0
+        learn(tables, HeldOption(np.array(states), action, np.array(rewards), len(rewards), terminated), rule)
+    return total, taken, decisions
+
+
+def _evaluate(
+    steps: Steps, tables: Tables, rule: LearningRule, state: int, step_limit: int, evaluation: np.random.Generator
+) -> tuple[float, int, int]:
+    total, taken, decisions = 0.0, 0, 0
+    ended = False
+    while not ended:
+        action, left = _decide_greedily(tables, rule, state, evaluation)
+        decisions += 1
+        while left > 0:
+            state, reward, terminated, truncated = steps.step(action)
+            taken += 1
+            total += reward
+            ended = terminated or truncated or taken >= step_limit
+            left = _left_after_step(left, ended)
+            if left > 0 and _is_cut(tables, rule, state, action, left):
+                left = 0
+    return total, taken, decisions
+
+
+def _decide(
+    tables: Tables, rule: LearningRule, state: int, epsilon: float, agent: np.random.Generator
+) -> tuple[int, int, bool]:
+    """The training decision of the compiled loop."""
+    if len(rule.durations) > 0:
+        return _draw_held_action(tables.q[state], epsilon, rule.durations, agent)
+    action, k, exploratory = _draw_option(tables.q[state], epsilon, agent)
+    if len(tables.skip_values) > 0:  # the skip has a coin of its own
+        _, k, _ = _draw_option(tables.skip_values[state, action : action + 1], epsilon, agent)
+    return action, k, exploratory
+
+
+def _decide_greedily(
+    tables: Tables, rule: LearningRule, state: int, evaluation: np.random.Generator
+) -> tuple[int, int]:
+    """Its greedy decision."""
+    action, k = _greedy_option(tables.q[state], rule.tolerance, rule.ties_at_random, evaluation)
+    if len(tables.skip_values) > 0:
+        _, k = _greedy_option(tables.skip_values[state, action : action + 1], 0.0, False, evaluation)
+    return action, k
+
+
+def _is_cut(tables: Tables, rule: LearningRule, state: int, action: int, left: int) -> bool:
+    return rule.margin < np.inf and is_cut(tables.q[state], action, left, rule.margin)

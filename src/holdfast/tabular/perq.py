@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from holdfast.core.checks import check_choice, check_integer, check_real
 from holdfast.core.targets import STATE_VALUES
 from holdfast.tabular.learner import TabularLearner
+from holdfast.tabular.learning_rule import LearningRule
 from holdfast.tabular.policy import GreedyPolicy, Policy, check_margin
-from holdfast.tabular.rule import LearningRule
 
 __all__ = ["PerQLearning"]
 

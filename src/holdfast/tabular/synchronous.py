@@ -21,7 +21,7 @@ from holdfast.core.options import duration_at, persistence_index
 from holdfast.core.targets import bootstrapped_return, toward
 from holdfast.mdp import TabularMDP, q_star_options
 from holdfast.tabular.learner import check_seeds
-from holdfast.tabular.run_state import stream
+from holdfast.tabular.run import stream
 from holdfast.tabular.simulator import FlatModel, flat_model
 
 __all__ = ["SYNCHRONOUS_RULES", "SynchronousResult", "learn_synchronously"]

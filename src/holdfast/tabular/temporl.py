@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
 from holdfast.tabular.learner import TabularLearner
+from holdfast.tabular.learning_rule import LearningRule
 from holdfast.tabular.policy import Policy, SkipPolicy
-from holdfast.tabular.rule import LearningRule
 
 __all__ = ["TempoRLQLearning"]
 

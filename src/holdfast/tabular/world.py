@@ -1,22 +1,26 @@
-"""What a learner may be trained in: a tabular model, a Gymnasium environment, or one of either per seed."""
+"""What a learner may be trained in, and steps in it: a model, an environment, or one of either per seed."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import gymnasium
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from holdfast.core.checks import check_choice
 from holdfast.core.errors import InputError, InputTypeError
+from holdfast.core.rewards import LARGEST_REWARD
 from holdfast.envs import EpisodeLog, GridWorld, NamedFailures
 from holdfast.mdp import TabularMDP
-from holdfast.tabular.simulator import FlatModel, flat_model
+from holdfast.tabular.run import RunState, episode_seed
+from holdfast.tabular.simulator import FlatModel, ModelSteps, flat_model
 
 __all__ = [
     "LOOPS",
+    "Steps",
     "Trainable",
     "World",
     "find_world",
@@ -24,6 +28,7 @@ __all__ = [
     "opaque_wrapper",
     "own_step_limit",
     "shortest_limit",
+    "steps_in",
 ]
 
 Trainable: TypeAlias = TabularMDP | gymnasium.Env[Any, Any] | Callable[[int], Any]
@@ -153,3 +158,65 @@ def opaque_wrapper(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any] | No
             return env
         env = env.env
     return None
+
+
+def steps_in(world: World, state: RunState) -> Steps:
+    """What the Python loop steps in: the environment where there is one, else the model."""
+    if world.env is not None:
+        return GymSteps(world.env, state.seed)
+    assert world.model is not None
+    return ModelSteps(world.model, state.environment, state.evaluation)
+
+
+class Steps(Protocol):
+    """Something to take steps in; states and actions count from 0."""
+
+    def begin(self, episode: int, purpose: str) -> int:
+        """Start an episode for ``"training"`` or ``"evaluation"``; its first state."""
+        ...
+
+    def step(self, action: int) -> tuple[int, float, bool, bool]:
+        """Next state, reward, terminated, truncated."""
+        ...
+
+
+class GymSteps:
+    """A Gymnasium environment whose episodes are seeded by the run's seed and their number alone.
+
+    Args:
+        env: Has Discrete observations and actions, counted from any number.
+        seed: The run's seed.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seed: int) -> None:
+        self._env = env
+        self._seed = seed
+        assert isinstance(env.observation_space, gymnasium.spaces.Discrete)
+        assert isinstance(env.action_space, gymnasium.spaces.Discrete)
+        self._first_state = int(env.observation_space.start)
+        self._n_states = int(env.observation_space.n)
+        self._first_action = int(env.action_space.start)
+
+    def begin(self, episode: int, purpose: str) -> int:
+        """Reset with the episode's own seed."""
+        observation, _ = self._env.reset(seed=episode_seed(self._seed, purpose, episode))
+        return self._state(observation)
+
+    def step(self, action: int) -> tuple[int, float, bool, bool]:
+        """Next state, reward, terminated, truncated."""
+        observation, reward, terminated, truncated, _ = self._env.step(action + self._first_action)
+        worth = float(reward)
+        if not abs(worth) <= LARGEST_REWARD:
+            raise InputError(f"env must give finite rewards of at most {LARGEST_REWARD:g} in size, not {worth}")
+        return self._state(observation), worth, bool(terminated), bool(truncated)
+
+    def _state(self, observation: Any) -> int:
+        """The state that ``observation`` stands for, counted from 0."""
+        try:
+            state = operator.index(observation) - self._first_state
+        except TypeError:
+            state = -1
+        if not 0 <= state < self._n_states:
+            last = self._first_state + self._n_states - 1
+            raise InputError(f"env must give observations in {self._first_state}..{last}, not {observation!r}")
+        return state

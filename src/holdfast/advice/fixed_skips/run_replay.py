@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take, take_mapping
+from holdfast.core.saved_fields import take, take_mapping
 from holdfast.deep.replay.ring import OptionReplayBuffer
 from holdfast.policies.policy_files import read_policy
 from holdfast.policies.spaces import space_from

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,26 @@ from holdfast.core.compiling import compiled
 from holdfast.tabular.compiled import left_after_step, scaled_index
 from holdfast.tabular.simulator import FlatModel, draw_outcome, first_state
 
-__all__ = ["draw_random_option", "roll_model"]
+__all__ = ["Records", "draw_random_option", "roll_model"]
+
+
+class Records(NamedTuple):
+    """What is noted of each of n episodes; every array has shape (n,).
+
+    Attributes:
+        lengths: Steps taken.
+        decisions: Options begun.
+        terminated: Whether it ended by itself.
+    """
+
+    lengths: NDArray[np.int64]
+    decisions: NDArray[np.int64]
+    terminated: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, n: int) -> Records:
+        """Room for ``n`` episodes."""
+        return cls(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_))
 
 
 @compiled
@@ -33,9 +54,7 @@ def roll_model(
     draws: np.random.Generator,
     observations: NDArray[np.int64],
     rewards: NDArray[np.float64],
-    lengths: NDArray[np.int64],
-    decisions: NDArray[np.int64],
-    terminated: NDArray[np.bool_],
+    records: Records,
 ) -> None:
     """Play n episodes of random options.
 
@@ -48,9 +67,7 @@ def roll_model(
         draws: Stream of the options; the model draws nothing from it.
         observations: (n·(step_limit + 1),) states, filled from the front.
         rewards: (n·step_limit,) filled from the front.
-        lengths: (n,) filled.
-        decisions: (n,) filled.
-        terminated: (n,) filled.
+        records: Filled.
     """
     seen, taken = 0, 0
     for episode in range(n_episodes):
@@ -71,5 +88,6 @@ def roll_model(
                 steps += 1
                 ended = model.terminal[state] or steps >= step_limit
                 left = left_after_step(left, ended)
-        lengths[episode], decisions[episode], terminated[episode] = steps, options, model.terminal[state]
+        records.lengths[episode], records.decisions[episode] = steps, options
+        records.terminated[episode] = model.terminal[state]
         taken += steps

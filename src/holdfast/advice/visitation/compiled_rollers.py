@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 from numpy.typing import NDArray
 
-from holdfast.advice.visitation.compiled_options import roll_model
+from holdfast.advice.visitation.compiled_options import Records, roll_model
 from holdfast.advice.visitation.mountain_car import Car, car_of, roll_cars
 from holdfast.advice.visitation.random_options import Budget, RollOut, Setting, option_stream
 from holdfast.envs import GridWorld
@@ -100,24 +100,12 @@ class CarGame:
     def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
         """``n`` episodes of at most ``longest`` steps."""
         seen = np.empty((n * (longest + 1), 2), np.float32)
-        lengths, decisions, terminated = _records(n)
+        records = Records.empty(n)
         starts = self._starts_of(first, n)
-        k_max, draws_duration = setting.k_max, setting.draws_duration
-        roll_cars(
-            self._car,
-            starts,
-            k_max,
-            draws_duration,
-            longest,
-            draws,
-            seen,
-            lengths,
-            decisions,
-            terminated,
-        )
-        steps = int(lengths.sum())
-        cut_off = _cut_off(self.step_limit, longest, lengths, terminated)
-        return RollOut(seen[: steps + n], np.full(steps, -1.0), lengths, decisions, terminated, cut_off)
+        roll_cars(self._car, starts, setting.k_max, setting.draws_duration, longest, draws, seen, records)
+        steps = int(records.lengths.sum())
+        cut_off = _cut_off(self.step_limit, longest, records)
+        return RollOut(seen[: steps + n], np.full(steps, -1.0), *records, cut_off)
 
     def _starts_of(self, first: int, n: int) -> NDArray[np.float64]:
         """(n,) positions; they are the same in all settings."""
@@ -142,34 +130,14 @@ class ModelGame:
     def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
         """``n`` episodes of at most ``longest`` steps."""
         seen, rewards = np.empty(n * (longest + 1), np.int64), np.empty(n * longest)
-        lengths, decisions, terminated = _records(n)
-        k_max, draws_duration = setting.k_max, setting.draws_duration
-        roll_model(
-            self._model,
-            n,
-            k_max,
-            draws_duration,
-            longest,
-            draws,
-            seen,
-            rewards,
-            lengths,
-            decisions,
-            terminated,
-        )
-        steps = int(lengths.sum())
-        cut_off = _cut_off(self.step_limit, longest, lengths, terminated)
-        return RollOut(seen[: steps + n], rewards[:steps], lengths, decisions, terminated, cut_off)
+        records = Records.empty(n)
+        roll_model(self._model, n, setting.k_max, setting.draws_duration, longest, draws, seen, rewards, records)
+        steps = int(records.lengths.sum())
+        cut_off = _cut_off(self.step_limit, longest, records)
+        return RollOut(seen[: steps + n], rewards[:steps], *records, cut_off)
 
 
-def _records(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Room for the lengths, decisions and ends of n episodes."""
-    return np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
-
-
-def _cut_off(
-    step_limit: int | None, longest: int, lengths: NDArray[np.int64], terminated: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _cut_off(step_limit: int | None, longest: int, records: Records) -> NDArray[np.bool_]:
     """(n,) which episodes neither terminated nor met a time limit of their own."""
     has_own_end = step_limit is not None and step_limit <= longest
-    return np.asarray(~terminated & (lengths >= longest) & (not has_own_end))
+    return np.asarray(~records.terminated & (records.lengths >= longest) & (not has_own_end))

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 from numpy.typing import NDArray
 
-from holdfast.advice.visitation.compiled_options import draw_random_option
+from holdfast.advice.visitation.compiled_options import Records, draw_random_option
 from holdfast.core.compiling import compiled
 from holdfast.tabular.compiled import left_after_step
 
@@ -62,9 +62,7 @@ def roll_cars(
     step_limit: int,
     draws: np.random.Generator,
     observations: NDArray[np.float32],
-    lengths: NDArray[np.int64],
-    decisions: NDArray[np.int64],
-    terminated: NDArray[np.bool_],
+    records: Records,
 ) -> None:
     """Play n episodes of random options.
 
@@ -76,9 +74,7 @@ def roll_cars(
         step_limit: Steps after which an episode is truncated.
         draws: Stream of the options.
         observations: (n·(step_limit + 1), 2) filled from the top.
-        lengths: (n,) filled.
-        decisions: (n,) filled.
-        terminated: (n,) filled.
+        records: Filled.
     """
     seen = 0
     for episode in range(len(starts)):
@@ -97,4 +93,5 @@ def roll_cars(
                 steps += 1
                 ended = at_flag or steps >= step_limit
                 left = left_after_step(left, ended)
-        lengths[episode], decisions[episode], terminated[episode] = steps, options, at_flag
+        records.lengths[episode], records.decisions[episode] = steps, options
+        records.terminated[episode] = at_flag

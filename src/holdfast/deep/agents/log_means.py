@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.saved import take_array
+from holdfast.core.saved_fields import take_array
 
 __all__ = ["HoldStatistics", "UpdateStatistics"]
 

@@ -19,7 +19,7 @@ import torch as th
 from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import (
+from holdfast.core.saved_fields import (
     restore_generator,
     take,
     take_array,

@@ -32,7 +32,15 @@ from stable_baselines3.common.vec_env import (
 
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError, InputTypeError
-from holdfast.core.saved import json_copy, take, take_array, take_integer, take_list, take_mapping, take_number
+from holdfast.core.saved_fields import (
+    json_copy,
+    take,
+    take_array,
+    take_integer,
+    take_list,
+    take_mapping,
+    take_number,
+)
 from holdfast.envs.earlier_episodes import EarlierEpisodes
 from holdfast.envs.episode_log import EpisodeLog, repeatable_wrappers
 from holdfast.envs.lookup import make_env

@@ -15,7 +15,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take_array, take_mapping
+from holdfast.core.saved_fields import take_array, take_mapping
 
 __all__ = ["ArrayStore", "DictStore", "ObservationStore", "make_store"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take_array
+from holdfast.core.saved_fields import take_array
 
 __all__ = ["Draw", "PriorityTrees", "importance_weight"]
 

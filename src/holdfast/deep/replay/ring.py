@@ -28,7 +28,7 @@ from holdfast.core.decomposition import window_lengths
 from holdfast.core.errors import InputError
 from holdfast.core.history import discounts, k_step_return
 from holdfast.core.options import persistence_positions, persistence_set
-from holdfast.core.saved import take, take_array, take_integer, take_mapping
+from holdfast.core.saved_fields import take, take_array, take_integer, take_mapping
 from holdfast.deep.replay.memory import check_fits
 from holdfast.deep.replay.observation_store import ArrayStore, DictStore, bytes_needed, make_store
 from holdfast.deep.replay.priorities import PriorityTrees

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
 from holdfast.core.options import duration_at
-from holdfast.core.saved import take_array
+from holdfast.core.saved_fields import take_array
 from holdfast.core.targets import window_target
 
 if TYPE_CHECKING:

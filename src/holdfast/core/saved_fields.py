@@ -1,4 +1,4 @@
-"""Reading saved state that may be damaged or somebody else's: every field is checked before it is used."""
+"""Fields of a saved state, which may be damaged or somebody else's: each is checked before it is used."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import (
+from holdfast.core.saved_fields import (
     json_copy,
     restore_generator,
     take,
