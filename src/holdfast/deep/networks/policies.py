@@ -227,10 +227,14 @@ class OptionPolicy(DQNPolicy):
         return max(self.average_rate, 10.0 / (n_updates + 10.0))
 
     def step_compiled(self, parameters: list[th.Tensor], max_norm: float, n_updates: int) -> bool:
-        """The optimiser's step and ``move_average`` by compiled code; False, with nothing done, where it cannot."""
-        average = self.q_net_average.compiled_pass if self.average_rate > 0.0 else None
-        rate = 0.0 if average is None else self._rate_of_average(n_updates)
-        return self.q_net.compiled_pass.step(self.optimizer, max_norm, parameters, average, rate)
+        """The optimiser's step and ``move_average`` by compiled code; False, with nothing done, if it cannot."""
+        own, mean = self.q_net, self.averaged_net
+        assert isinstance(own, OptionQNetwork)
+        assert isinstance(mean, OptionQNetwork)
+        is_averaged = self.average_rate > 0.0
+        average = mean.compiled_pass if is_averaged else None
+        rate = self._rate_of_average(n_updates) if is_averaged else 0.0
+        return own.compiled_pass.step(self.optimizer, max_norm, parameters, average, rate)
 
     def _choose(self, table: Table, tolerance: float | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         actions, counted = self.rule.choose(table, tolerance)

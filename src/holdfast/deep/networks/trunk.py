@@ -6,6 +6,7 @@ without the cost of calling them, as long as nobody has changed or watches any o
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self
@@ -96,9 +97,9 @@ class TrunkNetwork(BasePolicy):
         self.net_arch, self.features_dim, self.activation_fn = net_arch, features_dim, activation_fn
         self.layer_norm = layer_norm
         linears = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
-        normals = [layer for layer in self.trunk if isinstance(layer, nn.LayerNorm)] or [None] * len(linears)
+        normals = [layer for layer in self.trunk if isinstance(layer, nn.LayerNorm)]
         self.trunk_layers: tuple[tuple[nn.Linear, nn.LayerNorm | None], ...] = tuple(
-            zip(linears, normals, strict=True)
+            itertools.zip_longest(linears, normals)
         )
         self._was_made_plain = False
 
@@ -145,7 +146,7 @@ class TrunkNetwork(BasePolicy):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it maps vectors through linear layers, normalisations and ReLUs that nobody changed or watches."""
+        """Whether it maps vectors through linear layers, norms and ReLUs that nobody has changed or watches."""
         return self._was_made_plain and self._as_made.holds()
 
     def plain_parameters(self) -> list[th.Tensor] | None:

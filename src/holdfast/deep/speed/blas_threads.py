@@ -1,7 +1,8 @@
 """Products of compiled code on one thread.
 
-Compiled code multiplies matrices with the BLAS of SciPy, which splits even small products among all cores; waiting for
-each other then takes longer than the product. The number of threads is a setting of the process, so it is put back.
+Compiled code multiplies matrices with the BLAS of SciPy, which splits even small products among all cores; waiting
+for each other then takes longer than the product. The number of threads is a setting of the process, so it is put
+back.
 """
 
 from __future__ import annotations

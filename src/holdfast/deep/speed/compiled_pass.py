@@ -1,8 +1,8 @@
 """Passes of a plain network whose heads all see the same rows, and Adam's step, each compiled as a whole.
 
-A small network spends more time on the way from Python to each product than in the products. Here a pass is one call:
-vectors through linear layers, layer normalisation if there is any, and ReLUs, then through all heads. All parameters
-lie in one array θ. Outputs have the axes (row, head, action).
+A small network spends more time on the way from Python to each product than in the products. Here a pass is one
+call: vectors through linear layers, layer normalisation if there is any, and ReLUs, then through all heads. All
+parameters lie in one array θ. Outputs have the axes (row, head, action).
 
     forward   y = x·Wᵀ + b,  x̂ = (y − mean y)/σ,  next x = max(0, x̂·g + β)
     backward  δx̂ = δ·g,  δy = (δx̂ − mean δx̂ − x̂ · mean(δx̂·x̂))/σ,  ∂W = δyᵀ·x,  δx = δy·W, and 0 where x is 0
@@ -10,7 +10,8 @@ lie in one array θ. Outputs have the axes (row, head, action).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch as th
@@ -40,8 +41,8 @@ class Layout(NamedTuple):
     """What of θ is where.
 
     Attributes:
-        layers: (layers, 7) of each: where its weight and its bias begin, its inputs and outputs (of one head), where
-            gain and shift of its normalisation begin or −1, and whether it is one of the heads'.
+        layers: (layers, 7) of each: where its weight and its bias begin, its inputs and outputs (of one head),
+            where gain and shift of its normalisation begin or −1, and whether it is one of the heads'.
         n_heads: Heads that are asked, that of a shared state value included.
         dueling: 0 without state values, 1 where each head has its own first, 2 where the last head is that of all.
         epsilon: Of the normalisation.
@@ -70,8 +71,6 @@ class CompiledPass:
         # The copied network's parameters are views of nothing yet.
         copied = CompiledPass.__new__(CompiledPass)
         memo[id(self)] = copied
-        import copy
-
         copied.__init__(copy.deepcopy(self._network, memo))  # type: ignore[misc]
         return copied
 
@@ -187,6 +186,7 @@ def _layout(network: OptionQNetwork, offsets: Integers) -> Layout:
         layers.append(row)
     n_heads = 1
     for layer in network.head_layers():
+        assert isinstance(layer.weight, th.Tensor)
         n_heads, n_out, n_in = layer.weight.shape
         layers.append([offsets[at], offsets[at + 1], n_in, n_out, -1, -1, 1])
         at += 2
@@ -515,14 +515,14 @@ def adam_step(
     averages: Floats,
     squares: Floats,
     steps: Floats,
-    rate: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    weight_decay: float,
-    max_norm: float,
+    rate: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    weight_decay: Any,
+    max_norm: Any,
     means: Floats,
-    mean_rate: float,
+    mean_rate: Any,
 ) -> None:
     """Scale the gradient to a norm of ``max_norm`` at most, make Adam's step, and move ``means`` towards θ.
 

@@ -16,6 +16,8 @@ __all__ = ["FlatAdam", "FlatParameters"]
 
 Floats = NDArray[np.float32]
 
+_KEPT = ("exp_avg", "exp_avg_sq", "step")
+
 
 class FlatParameters:
     """One array for all parameters.
@@ -34,6 +36,7 @@ class FlatParameters:
         self._tensor = th.empty(int(self.offsets[-1]), dtype=th.float32)
         self.values: Floats = self._tensor.numpy()
         self._gradients: th.Tensor | None = None
+        self._gradient_places: list[int] = []
         with th.no_grad():
             for part, view in zip(parameters, self.views(self._tensor, parameters), strict=True):
                 view.copy_(part)
@@ -59,6 +62,8 @@ class FlatParameters:
         ):
             self._gradients = th.zeros_like(self._tensor)
             for part, view in zip(parameters, self.views(self._gradients, parameters), strict=True):
+                if part.grad is not None:
+                    view.copy_(part.grad)
                 part.grad = view
             self._gradient_places = [part.grad.data_ptr() for part in parameters if part.grad is not None]
         return self._gradients.numpy()
@@ -93,18 +98,12 @@ class FlatAdam:
             state["step"] = steps[index]
         self.averages, self.squares = (tensor.numpy() for tensor in tensors)
         self.steps: Floats = steps.numpy()
-        self._states = [(state, *(id(state[name]) for name in _KEPT)) for state in states]
+        self._states = [(state, tuple(id(state[name]) for name in _KEPT)) for state in states]
 
     def is_of(self, optimizer: th.optim.Optimizer, parameters: Sequence[th.Tensor]) -> bool:
         """Whether the optimiser's state is still made of views of these arrays."""
         found = optimizer.state
         return all(
-            found.get(part) is state
-            and id(state["exp_avg"]) == average
-            and id(state["exp_avg_sq"]) == square
-            and id(state["step"]) == step
-            for part, (state, average, square, step) in zip(parameters, self._states, strict=True)
+            found.get(part) is state and tuple(id(state[name]) for name in _KEPT) == kept  # type: ignore[index]
+            for part, (state, kept) in zip(parameters, self._states, strict=True)
         )
-
-
-_KEPT = ("exp_avg", "exp_avg_sq", "step")

@@ -86,7 +86,7 @@ class TargetCache:
         Args:
             agent: Whose cache it is.
             batch: Tuples of its replay.
-            chosen: (K, B) for ``"double"``: the options whose values count, if they are known; see ``kept_targets``.
+            chosen: (K, B) for ``"double"``: the options whose values count, if known; see ``kept_targets``.
         """
         assert agent.replay_buffer is not None
         if chosen is None:
@@ -110,7 +110,7 @@ class TargetCache:
         )
 
     def valued_rows(self, batch: OptionBatch) -> tuple[Rows, NDArray[np.int64]]:
-        """The distinct rows of last states whose V(s') is asked for, and which of them each tuple's is, else −1."""
+        """The distinct rows of last states whose V(s') is asked for, and which of them each tuple's is or −1."""
         most = int(batch.next_rows.max()) + 1
         if most > len(self._marks):
             self._marks = np.full(max(most, len(self._stamps)), -1, dtype=np.int64)
