@@ -555,7 +555,8 @@ def adam_step(
         averages[i] += rest1 * (slope - averages[i])
         squares[i] = beta2 * squares[i] + rest2 * slope * slope
     for i in range(len(grad)):
-        theta[i] -= size * averages[i] / (np.sqrt(squares[i]) * root + epsilon)
+        # NumPy's division does not look for a zero first, and so can be vectorised.
+        theta[i] -= size * np.divide(averages[i], np.sqrt(squares[i]) * root + epsilon)
     if mean_rate > np.float32(0.0):
         for i in range(len(grad)):
             means[i] += mean_rate * (theta[i] - means[i])
