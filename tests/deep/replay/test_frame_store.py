@@ -458,6 +458,26 @@ def test_stacks_take_the_memory_of_one_frame_each():
     assert twins.stacks.store.nbytes > 4 * 401 * SIDE * SIDE
 
 
+def test_room_for_more_is_seldom_made():
+    """Making room may copy everything: a last observation every ten steps fits from the start."""
+    space = spaces.Box(0, 255, (4, SIDE, SIDE), np.uint8)
+    buffer = OptionReplayBuffer(400, space, spaces.Discrete(2), "cpu", k_max=2)
+    before, random = len(buffer.store.pool.frames), np.random.default_rng(0)
+
+    def after(stack, black):
+        new = random.integers(0, 256, (1, 1, SIDE, SIDE), dtype=np.uint8)
+        return np.concatenate([stack[:, 1:] * (not black), new], axis=1)
+
+    stack = np.zeros((1, 4, SIDE, SIDE), dtype=np.uint8)
+    for step in range(1, 1000):
+        following, done = after(stack, False), np.array([step % 10 == 0])
+        buffer.add(stack, following, np.zeros((1, 1)), np.zeros(1), done, [{}])
+        stack = after(stack, True) if done[0] else following
+    assert len(buffer.store.pool.frames) == before
+    # The 401 slots, the 40 last observations, and what the oldest stack still uses.
+    assert 401 <= buffer.store.pool.n_used <= 401 + 40 + 3
+
+
 def test_images_that_will_not_fit_are_refused_early(monkeypatch):
     store = FrameStore(10_000, (3, 24, 24), np.uint8)
     room = 12_000 * 576

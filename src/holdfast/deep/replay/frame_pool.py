@@ -32,13 +32,14 @@ class FramePool:
     """Numbered frames, each of which is kept once.
 
     Args:
-        n_frames: Frames that there is room for from the start; room for more is made when it is needed. The system
-            gives memory to a frame when it is first written.
+        n_frames: How many are expected. There is room for some more from the start, since making room may take a
+            copy of everything; the system gives memory to a frame only when it is first written.
         n_bytes: Bytes of a frame.
     """
 
     def __init__(self, n_frames: int, n_bytes: int) -> None:
-        capacity = n_frames + 1
+        capacity = _capacity(n_frames)
+        self._most_used = n_frames
         self.frames = np.zeros((capacity, n_bytes // _word(n_bytes).itemsize), dtype=_word(n_bytes))
         self.uses = np.zeros(capacity, dtype=np.int32)
         self._weights = np.random.default_rng(0).integers(0, 2**64, self.frames.shape[1], dtype=np.uint64)
@@ -46,20 +47,20 @@ class FramePool:
         self._following = np.zeros(capacity, dtype=np.int32)
         self._buckets = np.zeros(_n_buckets(capacity), dtype=np.int32)
         self._free = np.arange(capacity - 1, -1, -1, dtype=np.int32)
-        self._n_free = n_frames
+        self._n_free = capacity - 1
 
     @staticmethod
     def bytes_needed(n_frames: int, n_bytes: int) -> int:
-        """Memory of a new pool."""
-        capacity = n_frames + 1
+        """Memory of a pool with as many frames as are expected."""
+        capacity = _capacity(n_frames)
         weights = 8 * (n_bytes // _word(n_bytes).itemsize)
-        return capacity * (n_bytes + _FIELD_BYTES) + 4 * _n_buckets(capacity) + weights
+        return (n_frames + 1) * n_bytes + capacity * _FIELD_BYTES + 4 * _n_buckets(capacity) + weights
 
     @property
     def nbytes(self) -> int:
-        """Memory in use, whether written or not."""
-        tables = (self._weights, self._hashes, self._following, self._buckets, self._free)
-        return self.frames.nbytes + self.uses.nbytes + sum(table.nbytes for table in tables)
+        """Memory of the frames that were written or are still expected, and of all tables."""
+        tables = (self.uses, self._weights, self._hashes, self._following, self._buckets, self._free)
+        return (self._most_used + 1) * self.frames[0].nbytes + sum(table.nbytes for table in tables)
 
     @property
     def n_used(self) -> int:
@@ -87,6 +88,7 @@ class FramePool:
             self._free,
             self._n_free,
         )
+        self._most_used = max(self._most_used, self.n_used)
         return numbers
 
     def give_up(self, numbers: Numbers) -> None:
@@ -117,6 +119,7 @@ class FramePool:
             portion = slice(start, min(start + 256, count + 1))
             self._hashes[portion] = frame_hashes(self.frames[portion], self._weights)
         self._n_free = len(self.frames) - 1 - count
+        self._most_used = max(self._most_used, count)
         self._free[: self._n_free] = np.arange(len(self.frames) - 1, count, -1)
         _link_all(self.uses, self._hashes, self._following, self._buckets)
 
@@ -127,7 +130,7 @@ class FramePool:
         if not self.frames.flags.owndata:
             # It came out of a pickle, which keeps the memory to itself.
             self.frames = self.frames.copy()
-        # In place, and on Linux without copying: two copies may be more than fits. Nobody else has a view of it.
+        # In place: two copies may be more than fits, and on Linux only the first call makes one. Nobody has a view.
         self.frames.resize((new, self.frames.shape[1]), refcheck=False)
         more = np.zeros(new - old, dtype=np.int32)
         self.uses, self._following = np.concatenate([self.uses, more]), np.concatenate([self._following, more])
@@ -144,6 +147,11 @@ class FramePool:
 def _word(n_bytes: int) -> np.dtype[np.unsignedinteger]:
     """What hashes and comparisons take a frame's bytes as."""
     return np.dtype(np.uint32 if n_bytes % 4 == 0 else np.uint8)
+
+
+def _capacity(n_frames: int) -> int:
+    """Room for as many frames as are expected, for the black one, and for an eighth more."""
+    return n_frames + 1 + n_frames // 8
 
 
 def _n_buckets(capacity: int) -> int:

@@ -115,7 +115,7 @@ class FrameStore:
 
     def restore(self, state: Mapping[str, Any], n_rows: int, lent: Rows) -> None:
         """Go on from what ``state`` returned for ``n_rows`` rows, of which the rows in ``lent`` are lent."""
-        if "frames" not in state and np.ndim(state.get("own")) > 2:
+        if "frames" not in state and getattr(state.get("own"), "ndim", 0) > 2:
             self._restore_stacks(state, n_rows, lent)
             return
         own_rows, planes = len(self.numbers.own), self.shape[0]
