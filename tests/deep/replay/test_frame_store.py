@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecTran
 
 from holdfast import PerDQN
 from holdfast.core.errors import InputError
-from holdfast.deep import OptionReplayBuffer
+from holdfast.deep import OptionReplayBuffer, make_vec_env
 from holdfast.deep.replay import frame_store, memory, ring
 from holdfast.deep.replay.frame_store import FrameStore, may_share_frames
 from holdfast.deep.replay.observation_store import ArrayStore
@@ -323,6 +323,22 @@ def test_an_agent_learns_the_same_from_either(monkeypatch):
     assert isinstance(theirs.replay_buffer.store, ArrayStore)
     for name, value in theirs.policy.state_dict().items():
         assert (value == ours.policy.state_dict()[name]).all(), name
+
+
+def test_an_agent_that_was_stopped_goes_on_exactly():
+    def make():
+        return VecFrameStack(make_vec_env(lambda: Film(side=36), 2, seed=5), 4)
+
+    model = trained(make(), 90)
+    state = model.state()
+    assert set(state["replay"]["store"]) == {"frames", "own", "lent", "free"}
+    ends = [model.learn(70, reset_num_timesteps=False).state()]
+    again = trained(make(), 0)
+    again.restore(state)
+    ends.append(again.learn(70, reset_num_timesteps=False).state())
+    assert_equal_states(ends[0]["replay"], ends[1]["replay"])
+    assert_equal_states(ends[0]["networks"], ends[1]["networks"])
+    assert ends[0]["counters"] == ends[1]["counters"]
 
 
 def test_sb3s_file_of_a_replay(tmp_path):

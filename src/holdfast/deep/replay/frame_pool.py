@@ -130,7 +130,7 @@ class FramePool:
         if not self.frames.flags.owndata:
             # It came out of a pickle, which keeps the memory to itself.
             self.frames = self.frames.copy()
-        # In place: two copies may be more than fits, and on Linux only the first call makes one. Nobody has a view.
+        # In place: two copies may be more than fits, and on Linux only the first call makes one. No views exist.
         self.frames.resize((new, self.frames.shape[1]), refcheck=False)
         more = np.zeros(new - old, dtype=np.int32)
         self.uses, self._following = np.concatenate([self.uses, more]), np.concatenate([self._following, more])
