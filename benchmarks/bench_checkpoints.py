@@ -45,7 +45,7 @@ def tables(settings: Settings) -> Iterator[Table]:
     """The cost of a checkpoint by the size of the replay, then a training with checkpoints."""
     sizes = (50, 100, 200) if settings.quick else (5_000, 15_000, 50_000)
     yield _cost("MountainCar", "MlpPolicy", lambda: gymnasium.make("MountainCar-v0"), sizes, settings)
-    yield _cost("84×84×4 images", "CnnPolicy", Pictures, sizes, settings)
+    yield _cost("84×84×4 images that share no frames", "CnnPolicy", Pictures, sizes, settings)
     yield _training(settings)
 
 

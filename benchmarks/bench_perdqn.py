@@ -1,9 +1,7 @@
-"""Persistent DQN: how fast it trains beside SB3's DQN, where the time goes, and what its replay weighs."""
+"""Persistent DQN: how fast it trains beside SB3's DQN, and where the time goes."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +11,7 @@ import numpy as np
 import torch as th
 from stable_baselines3 import DQN
 
-from benchmarks.harness import Row, Settings, Table, Timing, compare, format_bytes, growth
+from benchmarks.harness import Row, Settings, Table, Timing, compare, growth
 from holdfast import PerDQN
 from holdfast.deep.agents import option_dqn
 from holdfast.deep.networks.option_network import OptionQNetwork
@@ -34,39 +32,6 @@ SHARED: dict[str, Any] = {
 TRUNK = [128, 128]
 HEAD = [64]
 
-RESIDENT = """
-import resource, sys
-import numpy as np
-from gymnasium import spaces
-from holdfast.deep import OptionReplayBuffer
-from holdfast.deep.speed.target_cache import TargetCache
-from stable_baselines3.common.buffers import ReplayBuffer
-
-kind, k_max, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-space, actions = spaces.Box(0, 255, (4, 84, 84), np.uint8), spaces.Discrete(6)
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
-before = resident()
-if kind == "ring":
-    buffer = OptionReplayBuffer(steps, space, actions, "cpu", k_max=k_max)
-else:
-    buffer = ReplayBuffer(steps, space, actions, "cpu")
-random = np.random.default_rng(0)
-frame = random.integers(0, 255, (1, 4, 84, 84), dtype=np.uint8)
-for step in range(steps + 10):
-    following = np.roll(frame, 1, axis=1)
-    following[0, 0, 0, :4] = step % 251
-    done = np.array([step % 200 == 199])
-    over = (done | (step % k_max == 0),) if kind == "ring" else ()
-    buffer.add(frame, following, np.array([[step % 6]]), np.array([1.0]), done, [{}], *over)
-    frame = following
-if kind == "ring":
-    kept, rows = TargetCache((6, k_max)), np.arange(len(buffer.written))
-    kept.need(rows, buffer.written, ("a target network",), lambda rows: np.ones((len(rows), 6, k_max), np.float32))
-print(resident() - before)
-"""
-
 
 def tables(settings: Settings) -> Iterator[Table]:
     """One table per question."""
@@ -74,7 +39,6 @@ def tables(settings: Settings) -> Iterator[Table]:
     yield _steps(settings)
     yield _growth_with_k_max(settings)
     yield _parts(settings)
-    yield _memory(settings)
 
 
 def _agents() -> dict[str, Any]:
@@ -246,33 +210,3 @@ def _sgemm_rate() -> float:
         th.mm(matrix, matrix)
         best = min(best, time.perf_counter() - began)
     return 2.0 * 1024**3 / best
-
-
-def _memory(settings: Settings) -> Table:
-    """Resident memory of a full replay of images."""
-    steps = 500 if settings.quick else 50_000
-    cases = {
-        "one ring, K = 1": ("ring", 1),
-        "one ring, K = 8": ("ring", 8),
-        "one ring, K = 32": ("ring", 32),
-        "SB3's buffer": ("sb3", 1),
-    }
-    rows: list[Row] = []
-    for name, (kind, k_max) in cases.items():
-        began = time.perf_counter()
-        command = [sys.executable, "-c", RESIDENT, kind, str(k_max), str(steps)]
-        grown = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        elapsed = Timing((time.perf_counter() - began,))
-        rows.append(
-            Row(
-                name,
-                elapsed,
-                elapsed.median / rows[0].timing.median if rows else 1.0,
-                {"resident": format_bytes(grown)},
-            )
-        )
-    return Table(
-        f"Resident memory of a replay of {steps} steps of 84×84×4 images, 6 actions, filled once over",
-        tuple(rows),
-        ("A process of its own each, memory after minus before; all kept target values included.",),
-    )

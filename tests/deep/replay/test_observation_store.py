@@ -8,7 +8,9 @@ from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.deep.replay.observation_store import ArrayStore, DictStore, bytes_needed, make_store
+from holdfast.deep.replay.frame_store import FrameStore
+from holdfast.deep.replay.observation_store import ArrayStore, DictStore
+from holdfast.deep.replay.stores import bytes_needed, make_store
 
 SPACE = spaces.Dict({"a": spaces.Box(0, 255, (2, 3), np.uint8), "b": spaces.Box(-1.0, 1.0, (1,), np.float32)})
 SHAPE = {"a": (2, 3), "b": (1,)}
@@ -81,9 +83,11 @@ def test_lent_rows_grow_as_they_are_needed_and_keep_what_they_hold():
         (spaces.Discrete(9), (1,)),
         (spaces.MultiDiscrete([3, 4]), (2,)),
         (spaces.MultiBinary(6), (6,)),
+        (spaces.Box(0, 255, (4, 30, 30), np.uint8), (4, 30, 30)),
     ],
 )
 def test_the_memory_that_is_announced_is_the_memory_that_is_used(space, shape):
     store = make_store(11, space, shape)
-    assert isinstance(store, DictStore if isinstance(space, spaces.Dict) else ArrayStore)
+    kind = FrameStore if shape == (4, 30, 30) else ArrayStore
+    assert isinstance(store, DictStore if isinstance(space, spaces.Dict) else kind)
     assert bytes_needed(11, space, shape) == store.nbytes

@@ -1,8 +1,8 @@
 """Where a ring keeps its observations: rows that are written, read and compared by number.
 
 The ring's own rows come first (one per slot and environment); rows for observations that no slot holds, the last
-ones of episodes, come after them and are lent out one at a time. Another way of keeping observations, such as one
-frame per step for stacked images, only needs the methods of ``ObservationStore``.
+ones of episodes, come after them and are lent out one at a time. Another way of keeping observations, such as
+``FrameStore``, only needs what ``ObservationStore`` has; ``stores.py`` chooses.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take_array, take_mapping
 
-__all__ = ["ArrayStore", "DictStore", "ObservationStore", "make_store"]
+__all__ = ["ArrayStore", "DictStore", "ObservationStore"]
 
 Rows = NDArray[np.int64]
 
@@ -51,6 +50,21 @@ class ObservationStore(Protocol):
 
     def restore(self, state: Mapping[str, Any], n_rows: int, lent: Rows) -> None:
         """Go on from what ``state`` returned for ``n_rows`` rows, of which the rows in ``lent`` are lent."""
+        ...
+
+    @property
+    def own(self) -> Any:
+        """The observations in the ring's own rows."""
+        ...
+
+    @property
+    def lent(self) -> Any:
+        """The observations in the rows behind them."""
+        ...
+
+    @property
+    def free(self) -> list[int]:
+        """Which of these are free, counted from the ring's end."""
         ...
 
     @property
@@ -151,9 +165,9 @@ class ArrayStore:
 
 
 class DictStore:
-    """One ``ArrayStore`` per key, all with the same row numbers."""
+    """One store per key, all with the same row numbers."""
 
-    def __init__(self, parts: dict[str, ArrayStore]) -> None:
+    def __init__(self, parts: Mapping[str, ObservationStore]) -> None:
         self.parts = parts
 
     def put(self, rows: Rows, observations: dict[str, NDArray[Any]]) -> None:
@@ -200,17 +214,3 @@ class DictStore:
     def nbytes(self) -> int:
         """Memory in use."""
         return sum(part.nbytes for part in self.parts.values())
-
-
-def make_store(n_rows: int, space: spaces.Space[Any], shape: Any) -> ArrayStore | DictStore:
-    """A store for observations of ``space``; ``shape`` is SB3's shape of it (a dictionary for Dict spaces)."""
-    if isinstance(space, spaces.Dict):
-        return DictStore({key: ArrayStore(n_rows, shape[key], part.dtype) for key, part in space.spaces.items()})
-    return ArrayStore(n_rows, shape, space.dtype)
-
-
-def bytes_needed(n_rows: int, space: spaces.Space[Any], shape: Any) -> int:
-    """Memory of a store's own rows."""
-    if isinstance(space, spaces.Dict):
-        return sum(bytes_needed(n_rows, part, shape[key]) for key, part in space.spaces.items())
-    return n_rows * int(np.prod(shape)) * np.dtype(space.dtype).itemsize

@@ -31,8 +31,9 @@ from holdfast.core.history import discounts, k_step_return
 from holdfast.core.options import persistence_positions, persistence_set
 from holdfast.core.saved_fields import take, take_array, take_integer, take_mapping
 from holdfast.deep.replay.memory import check_fits
-from holdfast.deep.replay.observation_store import ArrayStore, DictStore, bytes_needed, make_store
+from holdfast.deep.replay.observation_store import DictStore
 from holdfast.deep.replay.priorities import PriorityTrees
+from holdfast.deep.replay.stores import bytes_needed, make_store
 
 __all__ = ["OptionBatch", "OptionReplayBuffer", "Views"]
 
@@ -206,11 +207,15 @@ class OptionReplayBuffer(ReplayBuffer):
 
     @property
     def observations(self) -> Any:  # type: ignore[override]
-        """Views of the ring's observations (slots, n_envs, ...), a dictionary of such for Dict spaces."""
+        """The ring's observations (slots, n_envs, ...), a dictionary of such for Dict spaces.
+
+        They are views, but copies where images share their frames: all of them at once may be more than fits.
+        """
         shape = (self.n_slots, self.n_envs)
-        if isinstance(self.store, ArrayStore):
-            return self.store.own.reshape(*shape, *self.store.own.shape[1:])
-        return {key: part.own.reshape(*shape, *part.own.shape[1:]) for key, part in self.store.parts.items()}
+        parts = self.store.parts if isinstance(self.store, DictStore) else {"": self.store}
+        found = {key: part.own for key, part in parts.items()}
+        found = {key: rows.reshape(*shape, *rows.shape[1:]) for key, rows in found.items()}
+        return found if isinstance(self.store, DictStore) else found[""]
 
     @property
     def nbytes(self) -> int:
