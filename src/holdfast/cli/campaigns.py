@@ -39,6 +39,7 @@ def run_and_show(
     stop: StopRequest,
     standings: dict[str, Standing],
     code: str | None,
+    chosen: Sequence[Job] | None = None,
 ) -> int:
     """Run the jobs that are not done, draw what is stored, print.
 
@@ -51,12 +52,14 @@ def run_and_show(
         stop: Whether to stop.
         standings: Of all campaigns of this command, by name.
         code: Folder with the user's own modules.
+        chosen: The jobs that are to be run; None for all.
 
     Returns:
         The exit code.
     """
     from holdfast.experiments.campaign import run_campaign
     from holdfast.experiments.campaign_table import CampaignTable
+    from holdfast.experiments.shared_rows import kept_folders
     from holdfast.experiments.store import read_campaign
     from holdfast.experiments.tables import write_csv
 
@@ -74,8 +77,10 @@ def run_and_show(
             folder,
             engine,
             scale=getattr(arguments, "scale", None),
+            chosen=chosen,
             resume=arguments.resume,
             fresh=getattr(arguments, "fresh", False),
+            kept=kept_folders(),
             code=code,
             stop=stop,
             told=note,
@@ -90,7 +95,7 @@ def run_and_show(
             f"holdfast {arguments.verb}: stopped; the same command with --resume goes on from there\n"
         )
         return stop.exit_code
-    if standing.done:
+    if standing.done or standing.others:
         manifest, rows = read_campaign(folder, experiment)
         show(experiment, manifest, rows, folder / f"{picture_name(experiment)}.png")
         if arguments.csv is not None:
@@ -162,17 +167,20 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
     from holdfast.cli.typed_values import printable
     from holdfast.runs.progress import duration
 
+    where = f"  in {folder}"
+    if standing.planned is not None:
+        where += f", with rows of {standing.done + standing.others} of {standing.planned} jobs in all"
     if standing.total == standing.before:
-        return [f"{name}: all {standing.total} jobs were done already", f"  in {folder}"]
+        return [f"{name}: all {standing.total} jobs were done already", where]
     told = f"{name}: {standing.done} of {standing.total} jobs done"
     now = standing.done - standing.before - standing.taken
     if standing.taken:
-        told += f", {standing.taken} of them taken from other figures"
+        told += f", {standing.taken} of them taken from {' and '.join(sorted(standing.sources))}"
     if standing.before:
         told += f", {now} of them now"
     if standing.failures:
         told += f", {len(standing.failures)} failed"
-    lines = [f"{told}, in {duration(standing.seconds)}", f"  in {folder}"]
+    lines = [f"{told}, in {duration(standing.seconds)}", where]
     for failure in standing.failures[:_MOST_FAILURES]:
         lines += [f"  failed: {failure.job.title}", f"    {failure.problem}"]
         if failure.log.is_file:
