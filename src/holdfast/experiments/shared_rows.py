@@ -50,7 +50,8 @@ def take_rows(
     """
     beside = [] if experiment.shared is None else _listed(store.folder.absolute().parent)
     others = [
-        (f"{path.absolute().parent.name}/{path.name}", *found) for path, *found in _of_study(experiment, kept)
+        (f"{path.absolute().parent.name}/{path.name}", rows, theirs)
+        for path, rows, theirs in _of_study(experiment, kept)
     ]
     others += [
         (path.name, rows, theirs)
