@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from holdfast.cli import main
+from holdfast.cli.campaigns import CampaignTable, table_lines
 from holdfast.experiments.campaign import Failure, Standing
-from holdfast.experiments.campaign_table import CampaignTable, table_lines
 from holdfast.experiments.figures import LABELS, find_experiment
 from holdfast.experiments.spec import Job
 from holdfast.experiments.store import read_campaign

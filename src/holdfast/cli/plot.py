@@ -129,7 +129,7 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
 def _draw_figure(arguments: argparse.Namespace) -> int:
     """A figure of the paper, from stored rows alone."""
     from holdfast.cli.campaigns import picture_name, show
-    from holdfast.cli.user_modules import allow_code
+    from holdfast.cli.typed_values import allow_code
     from holdfast.experiments.figures import find_experiment, is_code
     from holdfast.experiments.shared_rows import kept_folders
     from holdfast.experiments.spec import SCALES

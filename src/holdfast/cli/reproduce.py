@@ -94,7 +94,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run, draw, print; 1 if a job failed."""
-    from holdfast.cli.user_modules import allow_code, code_folder
+    from holdfast.cli.typed_values import allow_code, code_folder
     from holdfast.experiments.campaign import check_campaign_folder
     from holdfast.experiments.figures import LABELS, find_experiment, is_code
     from holdfast.runs.stopping import stop_on_signals

@@ -6,7 +6,7 @@ the seeds that both have on every task.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -120,7 +120,7 @@ def score_arrays(
     )
 
 
-def overall(rows: Table) -> Mapping[str, Overall]:
+def overall(rows: Table) -> dict[str, Overall]:
     """Every agent that has runs on all tasks of which there are rows, by name."""
     by_agent: dict[str, list[Measured]] = {}
     for agent in agents_of(rows):
