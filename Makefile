@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-quick test test-slow test-all soak check format format-check lint types bench paper-index constraints dist clean
+.PHONY: help demo demo-quick test test-slow test-all soak check format format-check lint types bench paper-index evidence constraints dist clean
 
 define require-python
 @command -v "$(PYTHON)" >/dev/null || \
@@ -69,6 +69,9 @@ bench: $(INSTALLED) ## run the benchmarks, alone on the machine; ARGS="--quick s
 
 paper-index: $(INSTALLED) ## write docs/paper_index.md anew from the docstrings
 	@$(BIN)/python -m tests.paper_page
+
+evidence: $(INSTALLED) ## write what the documents take from the rows in results/ anew, tables and pictures
+	@$(BIN)/python -m tests.evidence
 
 constraints: ## find the newest versions of everything and pin them in constraints.txt
 	$(require-python)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from holdfast.cli import main
+from holdfast.cli.campaigns import CampaignTable, table_lines
 from holdfast.experiments.campaign import Failure, Standing
-from holdfast.experiments.campaign_table import CampaignTable, table_lines
 from holdfast.experiments.figures import LABELS, find_experiment
 from holdfast.experiments.spec import Job
 from holdfast.experiments.store import read_campaign
@@ -112,10 +113,29 @@ def test_figures_that_share_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "taken" not in capsys.readouterr().out
     assert main(["reproduce", "ladders:HIGHER"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("higher: 3 of 3 jobs done, 2 of them taken from other figures, in ")
+    assert out.startswith("higher: 3 of 3 jobs done, 2 of them taken from steps-smoke, in ")
     for path in Path("results/reproduce/higher-smoke/rows").iterdir():
         path.unlink()
     assert main(["reproduce", "ladders:HIGHER", "-o", "elsewhere"]) == 0
+    assert "taken" not in capsys.readouterr().out
+
+
+def test_a_campaign_piece_by_piece_is_kept_and_found_again(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "ladders:LADDER", "--jobs", "2"]
+    assert main([*command, "--only", "rungs=5", "--only", "seed=0", "--only", "seed=2-3"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("ladder: 3 of 3 jobs done, in ")
+    assert "in results/reproduce/ladder-smoke, with rows of 3 of 8 jobs in all\n" in out
+    assert "15 rungs" in out
+    assert main(["reproduce", "ladders:LADDER", "--keep", "results/reproduce/ladder-smoke"]) == 0
+    assert capsys.readouterr().out == "ladder: 3 of 8 jobs are kept, 3 of them new\n  in results/ladder\n"
+    shutil.rmtree("results/reproduce")
+    # What is drawn is all that is there.
+    assert main(["plot", "ladders:LADDER"]) == 0
+    assert "rows of 3 of 3 jobs in results/ladder" in capsys.readouterr().out
+    assert main([*command, "--only", "rungs=5"]) == 0
+    assert "4 of 4 jobs done, 3 of them taken from results/ladder, in " in capsys.readouterr().out
+    assert main([*command, "--only", "rungs=5", "--fresh", "-o", "anew"]) == 0
     assert "taken" not in capsys.readouterr().out
 
 
@@ -183,6 +203,13 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         ("reproduce all --csv x.csv", "--csv must be given with one label, not with all"),
         ("reproduce atari", "LABEL names 'atari', a figure of the paper that cannot be made yet"),
         ("reproduce fig:freeway_COMP", "cannot be made yet"),
+        ("reproduce all --only seed=0", "--only and --keep must be given with one label, not with all"),
+        ("reproduce sync --only rule", "--only must be NAME=VALUE, not 'rule'"),
+        ("reproduce sync --only rul=q", "--only must name one of seed, rule, k_max, alpha"),
+        ("reproduce sync --only rule=w", "--only rule must be one of q; combined; all, not 'w'"),
+        ("reproduce sync --only seed=5-9", "--only seed must be one of 0, not '5-9'"),
+        ("reproduce sync --keep x --csv x.csv", "--csv must not be given with --keep, which runs nothing"),
+        ("reproduce sync --keep x", "x must be the folder of a campaign, and has no manifest.json"),
         ("reproduce sync --csv x.txt", "--csv must name a file that ends in .csv, not 'x.txt'"),
         ("reproduce sync --csv ladders.py/x.csv", "in a folder that can be written to, and ladders.py is none"),
         ("plot fig:sync -o x.gif", "-o must end in .png, .pdf or .svg, not 'x.gif'"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import math
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +19,10 @@ from holdfast.experiments.advice_study import ADVICE, gains, verdict
 from holdfast.experiments.advice_worlds import N_WORLDS, advice_world
 from holdfast.mdp import TabularMDP
 from tests.architecture import ROOT
+from tests.evidence import advised_in, verdicts
 
-ROWS, BEFORE = (ROOT / "results" / "advice_study" / name for name in ("rows.csv", "before.csv"))
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+FOLDER = ROOT / "results" / "advice_study"
+ROWS, BEFORE = FOLDER / "rows.csv", FOLDER / "before.csv"
 
 
 def test_half_of_the_worlds_is_kept_apart_and_stays_so() -> None:
@@ -85,41 +80,11 @@ def test_gains_are_parts_of_the_way_from_random_to_best() -> None:
     assert low[1] < 0.1 < high[1]
 
 
-def verdicts(advised: dict[int, int]) -> dict[int, tuple[str, str]]:
-    """Half and verdict by world."""
-    worlds: dict[int, list[dict[str, str]]] = {}
-    for row in rows_of(ROWS):
-        worlds.setdefault(int(row["world"]), []).append(row)
-    found = {}
-    for number, rows in worlds.items():
-        columns = {
-            name: np.array([float(row[name]) for row in rows]) for name in ("gain", "gain_low", "gain_high")
-        }
-        k_max = np.array([int(row["k_max"]) for row in rows])
-        told = {**columns, "k_max": k_max, "advised": np.full(len(rows), advised[number])}
-        found[number] = (rows[0]["half"], verdict(told))
-    return found
-
-
-def advised_in(path: Path) -> dict[int, int]:
-    return {int(row["world"]): int(row["advised"]) for row in rows_of(path)}
-
-
-def test_the_table_on_the_page_counts_the_rows() -> None:
-    page = (ROOT / "docs" / "explore.md").read_text(encoding="utf-8")
-    before, after = verdicts(advised_in(BEFORE)), verdicts(advised_in(ROWS))
-    for half, name in (("building", "built with"), ("kept apart", "kept apart")):
-        for rule, found in (("the rule before", before), ("this rule", after)):
-            counts = Counter(one for where, one in found.values() if where == half)
-            cells = " | ".join(str(counts[one]) for one in ("right", "missed", "harmless", "wrong"))
-            assert f"| {name}, 42: {rule} | {cells} |" in page
-
-
 def test_the_page_names_the_worlds_that_the_old_rule_had_right() -> None:
     page = " ".join((ROOT / "docs" / "explore.md").read_text(encoding="utf-8").split())
-    after = verdicts(advised_in(ROWS))
+    after = verdicts(FOLDER, advised_in(ROWS))
     lost: dict[str, list[int]] = {}
-    for number, found in verdicts(advised_in(BEFORE)).items():
+    for number, found in verdicts(FOLDER, advised_in(BEFORE)).items():
         if found == ("kept apart", "right") and after[number][1] != "right":
             lost.setdefault(after[number][1], []).append(number)
     assert lost == {"missed": [12, 48, 51], "harmless": [27]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -142,7 +142,7 @@ def test_neighbours_that_nobody_may_look_at_are_passed_over(folder: Path, monkey
 
 
 def test_time_left_counts_what_was_run_and_not_what_was_taken() -> None:
-    standing = Standing(10, before=1, taken=4, done=7, began=-100.0)
+    standing = Standing(10, before=1, sources=Counter({"steps": 4}), done=7, began=-100.0)
     # Two jobs since the beginning, three to go.
     assert standing.seconds_left == pytest.approx(standing.seconds * 3 / 2, rel=1e-3)
 

@@ -48,7 +48,7 @@ EXCEPTIONS = {
     ("envs/installed.py", "read_text"): "the source code of installed packages",
     ("experiments/engines/ray.py", "tempfile.TemporaryDirectory"): "a folder of its own, on another machine",
     ("experiments/engines/ray.py", "tempfile.mkdtemp"): "a folder of its own, for Ray",
-    ("experiments/worker.py", "os.fdopen"): "the pipe to the one who asked",
+    ("experiments/engines/local.py", "os.fdopen"): "the pipe to the one who asked",
     ("policies/video.py", "shutil.copyfileobj"): "between open files",
     ("policies/video.py", "tempfile.TemporaryDirectory"): "a folder of its own, for the encoder",
     ("core/compiling.py", "read_bytes"): "holdfast's own source code",

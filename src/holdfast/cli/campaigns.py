@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from holdfast.cli.streams import results
 from holdfast.core.errors import InputError
@@ -22,10 +24,14 @@ if TYPE_CHECKING:
     from holdfast.experiments.tables import Table
     from holdfast.runs.stopping import StopRequest
 
-__all__ = ["check_csv", "picture_name", "run_and_show", "show"]
+__all__ = ["CampaignTable", "check_csv", "picture_name", "run_and_show", "show", "table_lines"]
 
 _COLUMNS = 79
 _MOST_FAILURES = 5
+_EVERY = 0.2
+_MOST_RUNNING = 8
+_CELL = 10
+_HEADINGS = ("jobs", "done", "running", "failed", "time", "left")
 
 T = TypeVar("T")
 
@@ -39,6 +45,7 @@ def run_and_show(
     stop: StopRequest,
     standings: dict[str, Standing],
     code: str | None,
+    chosen: Sequence[Job] | None = None,
 ) -> int:
     """Run the jobs that are not done, draw what is stored, print.
 
@@ -51,12 +58,13 @@ def run_and_show(
         stop: Whether to stop.
         standings: Of all campaigns of this command, by name.
         code: Folder with the user's own modules.
+        chosen: The jobs that are to be run; None for all.
 
     Returns:
         The exit code.
     """
     from holdfast.experiments.campaign import run_campaign
-    from holdfast.experiments.campaign_table import CampaignTable
+    from holdfast.experiments.shared_rows import kept_folders
     from holdfast.experiments.store import read_campaign
     from holdfast.experiments.tables import write_csv
 
@@ -74,8 +82,10 @@ def run_and_show(
             folder,
             engine,
             scale=getattr(arguments, "scale", None),
+            chosen=chosen,
             resume=arguments.resume,
             fresh=getattr(arguments, "fresh", False),
+            kept=kept_folders(),
             code=code,
             stop=stop,
             told=note,
@@ -90,7 +100,7 @@ def run_and_show(
             f"holdfast {arguments.verb}: stopped; the same command with --resume goes on from there\n"
         )
         return stop.exit_code
-    if standing.done:
+    if standing.done or standing.others:
         manifest, rows = read_campaign(folder, experiment)
         show(experiment, manifest, rows, folder / f"{picture_name(experiment)}.png")
         if arguments.csv is not None:
@@ -162,17 +172,20 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
     from holdfast.cli.typed_values import printable
     from holdfast.runs.progress import duration
 
+    where = f"  in {folder}"
+    if standing.planned is not None:
+        where += f", with rows of {standing.done + standing.others} of {standing.planned} jobs in all"
     if standing.total == standing.before:
-        return [f"{name}: all {standing.total} jobs were done already", f"  in {folder}"]
+        return [f"{name}: all {standing.total} jobs were done already", where]
     told = f"{name}: {standing.done} of {standing.total} jobs done"
     now = standing.done - standing.before - standing.taken
     if standing.taken:
-        told += f", {standing.taken} of them taken from other figures"
+        told += f", {standing.taken} of them taken from {' and '.join(sorted(standing.sources))}"
     if standing.before:
         told += f", {now} of them now"
     if standing.failures:
         told += f", {len(standing.failures)} failed"
-    lines = [f"{told}, in {duration(standing.seconds)}", f"  in {folder}"]
+    lines = [f"{told}, in {duration(standing.seconds)}", where]
     for failure in standing.failures[:_MOST_FAILURES]:
         lines += [f"  failed: {failure.job.title}", f"    {failure.problem}"]
         if failure.log.is_file:
@@ -180,3 +193,69 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
     if len(standing.failures) > _MOST_FAILURES:
         lines.append(f"  and {len(standing.failures) - _MOST_FAILURES} more: manifest.json lists them")
     return list(map(printable, lines))
+
+
+class CampaignTable:
+    """Shows how campaigns stand; nothing where the stream is no terminal.
+
+    Args:
+        stream: Where to.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._is_shown = stream.isatty()
+        self._height = 0
+        self._not_before = 0.0
+
+    def show(self, standings: Mapping[str, Standing]) -> None:
+        """Draw the table anew, over the one before."""
+        now = time.monotonic()
+        if not self._is_shown or now < self._not_before:
+            return
+        self._not_before = now + _EVERY
+        size = shutil.get_terminal_size()
+        lines = table_lines(standings, size.columns - 1, max(size.lines - 2, 3))
+        up = f"\x1b[{self._height}A" if self._height else ""
+        self._stream.write(f"\r{up}\x1b[J" + "\n".join(lines) + "\n")
+        self._stream.flush()
+        self._height = len(lines)
+
+    def close(self, standings: Mapping[str, Standing]) -> None:
+        """Draw the table a last time, and leave it there."""
+        self._not_before = 0.0
+        self.show(standings)
+        self._height = 0
+
+
+def table_lines(standings: Mapping[str, Standing], columns: int, height: int) -> list[str]:
+    """The table: a line for each campaign, and one for each job that is running.
+
+    Args:
+        standings: By the campaigns' names.
+        columns: Width that there is.
+        height: Lines that there are.
+    """
+    from holdfast.runs.progress import duration
+
+    width = max([5, *map(len, standings)])
+    lines = [f"{'':<{width}}" + "".join(f"{name:>{_CELL}}" for name in _HEADINGS)]
+    running: dict[str, float] = {}
+    for name, standing in standings.items():
+        left = standing.seconds_left
+        over = standing.ended is not None
+        cells = (
+            str(standing.total),
+            str(standing.done),
+            str(len(standing.running)),
+            str(len(standing.failures)),
+            duration(standing.seconds),
+            "" if over else "?" if left is None else duration(left),
+        )
+        lines.append(f"{name:<{width}}" + "".join(f"{cell:>{_CELL}}" for cell in cells))
+        running |= standing.running
+    now = time.monotonic()
+    shown = [f"  {duration(now - began):>9}  {title}" for title, began in list(running.items())[:_MOST_RUNNING]]
+    if len(running) > _MOST_RUNNING:
+        shown.append(f"  and {len(running) - _MOST_RUNNING} more")
+    return [line[:columns].rstrip() for line in [*lines[-height:], *shown][:height]]

@@ -19,8 +19,7 @@ __all__ = ["check_output_folder", "named_environment", "output_folder", "prints_
 
 def named_environment(arguments: argparse.Namespace) -> gymnasium.Env[Any, Any]:
     """The environment that was typed, with its ``--env-kwargs``; what Gymnasium warns of is said in a line."""
-    from holdfast.cli.typed_values import keyword_arguments
-    from holdfast.cli.user_modules import allow_code
+    from holdfast.cli.typed_values import allow_code, keyword_arguments
     from holdfast.envs import make_env
 
     allow_code(arguments.environment)

@@ -89,8 +89,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Play, print, draw."""
-    from holdfast.cli.typed_values import keyword_arguments
-    from holdfast.cli.user_modules import allow_code
+    from holdfast.cli.typed_values import allow_code, keyword_arguments
     from holdfast.core.checks import check_integer
     from holdfast.files import make_folders
     from holdfast.policies.actors import acting_as

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import errno
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -12,9 +13,7 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from holdfast import __version__
-from holdfast.cli import demo, docs, doctor, evaluate, explore, export, plot, reproduce, runs, solve, sweep, train
 from holdfast.cli.faults import recorded_fault
-from holdfast.cli.leaving import run_verb
 from holdfast.cli.notices import notices
 from holdfast.cli.option_names import as_typed
 from holdfast.cli.streams import flushed, restore_streams, usable_streams
@@ -24,7 +23,21 @@ from holdfast.core.user_code import StoppedBySignal
 
 __all__ = ["main"]
 
-_VERBS = (demo, train, evaluate, explore, export, runs, plot, solve, sweep, reproduce, doctor, docs)
+_VERBS = (
+    "demo",
+    "train",
+    "evaluate",
+    "explore",
+    "export",
+    "runs",
+    "plot",
+    "solve",
+    "sweep",
+    "reproduce",
+    "doctor",
+    "docs",
+)
+"""Each has a module of its name, which is imported when its parser is wanted."""
 
 EXIT_ENVIRONMENT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -64,7 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    parser = _build_parser()
+    typed = sys.argv[1:] if argv is None else argv
+    # One that was typed needs only its own parser.
+    parser = _build_parser(typed[:1] if typed[:1] and typed[0] in _VERBS else _VERBS)
     try:
         arguments, unknown = parser.parse_known_args(argv)
     except SystemExit as stop:
@@ -80,7 +95,7 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         with notices(sys.stderr, f"holdfast {arguments.verb}", getattr(arguments, "quiet", False)):
             try:
-                return run_verb(arguments)
+                return _run_verb(arguments)
             finally:
                 restore_streams()
     except (KeyboardInterrupt, StoppedBySignal) as stop:
@@ -93,6 +108,29 @@ def _run(argv: Sequence[str] | None) -> int:
         return _say(f"holdfast {arguments.verb}", EXIT_BAD_INPUT, sentence)
     except Exception as error:
         return _say(f"holdfast {arguments.verb}", *_verdict(error, argv))
+
+
+def _run_verb(arguments: argparse.Namespace) -> int:
+    """Run the verb that was typed; its exit code. Only its own return may say that all went well.
+
+    Raises:
+        EnvironmentFailedError: Code of the user tried to end the program, such as by ``sys.exit(0)``.
+    """
+    from holdfast.core.user_code import described, is_interrupt, place_of
+
+    try:
+        return int(arguments.execute(arguments))
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        is_fine = isinstance(error, SystemExit) and error.code in (0, None)
+        if is_interrupt(error) and not is_fine:
+            raise
+        from holdfast.envs import EnvironmentFailedError
+
+        raise EnvironmentFailedError(
+            f"its code raised {described(error)}{place_of(error, but=__file__)}"
+        ) from error
 
 
 def _say(who: str, code: int, sentence: str) -> int:
@@ -150,7 +188,7 @@ def _hint(parser: argparse.ArgumentParser, verb: str | None, unknown: Sequence[s
     return f"arguments of the algorithm are given with --set; {help_page}" if verb == "train" else help_page
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def _build_parser(names: Sequence[str] = _VERBS) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="holdfast",
         description="Reinforcement-learning agents that decide what to do and how long to hold it.",
@@ -158,6 +196,6 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"holdfast {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs", parser_class=_Parser)
-    for verb in _VERBS:
-        verb.add_parser(verbs)
+    for name in names:
+        importlib.import_module(f"holdfast.cli.{name}").add_parser(verbs)
     return parser

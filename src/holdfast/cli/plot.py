@@ -123,10 +123,11 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
 def _draw_figure(arguments: argparse.Namespace) -> int:
     """A figure of the paper, from stored rows alone."""
     from holdfast.cli.campaigns import picture_name, show
-    from holdfast.cli.user_modules import allow_code
+    from holdfast.cli.typed_values import allow_code
     from holdfast.experiments.figures import find_experiment, is_code
+    from holdfast.experiments.shared_rows import kept_folders
     from holdfast.experiments.spec import SCALES
-    from holdfast.experiments.store import Store, read_campaign
+    from holdfast.experiments.store import read_campaign, row_folder
 
     named = str(arguments.runs[0])
     if is_code(named):
@@ -137,15 +138,16 @@ def _draw_figure(arguments: argparse.Namespace) -> int:
     if (arguments.show, arguments.over, arguments.window) != ("return", "steps", 20):
         raise InputError(f"--show, --over and --window must not be given with {experiment.label}")
     name = picture_name(experiment)
-    # The largest scale of which there is something.
+    # The largest scale of which there is something, else what is kept.
     usual = [Path("results", "reproduce", f"{name}-{scale}") for scale in reversed(SCALES)]
-    found = [folder for folder in arguments.runs[1:] or usual if Store(folder).stored()]
+    usual += [folder for folder in kept_folders() if folder.name == name]
+    found = [folder for folder in arguments.runs[1:] or usual if row_folder(folder).stored()]
     if not found:
         where = str(arguments.runs[1]) if len(arguments.runs) == 2 else "results/reproduce"
         typed = named if is_code(named) else experiment.name
         raise InputError(f"{experiment.label} has no stored rows yet in {where}: run holdfast reproduce {typed}")
     manifest, rows = read_campaign(found[0], experiment)
-    done = len(Store(found[0]).stored())
+    done = len(row_folder(found[0]).stored())
     results().write(f"{manifest.what}: rows of {done} of {len(manifest.jobs)} jobs in {found[0]}\n")
     show(experiment, manifest, rows, arguments.out or Path(f"{name}.png"))
     return 0

@@ -79,7 +79,7 @@ def add_parser(verbs: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train, draw, print; 1 if a job failed."""
     from holdfast.cli.campaigns import check_csv, run_and_show
-    from holdfast.cli.user_modules import allow_code, code_folder
+    from holdfast.cli.typed_values import allow_code, code_folder
     from holdfast.core.checks import check_integer
     from holdfast.envs import is_code
     from holdfast.experiments.campaign import check_campaign_folder

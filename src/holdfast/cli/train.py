@@ -275,7 +275,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
     """Let modules of the user be imported, but none that only a file names."""
-    from holdfast.cli.user_modules import allow_code
+    from holdfast.cli.typed_values import allow_code
     from holdfast.envs import is_code
 
     name = options.get("environment")

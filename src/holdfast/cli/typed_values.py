@@ -1,16 +1,18 @@
-"""Values that a user types: NAME=VALUE pairs."""
+"""What a user types: NAME=VALUE pairs, names of files, and code of her own as module:name."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InputError
 
-__all__ = ["file_name", "keyword_arguments", "literal", "printable"]
+__all__ = ["allow_code", "code_folder", "file_name", "keyword_arguments", "literal", "printable"]
 
 
 def keyword_arguments(option: str, pairs: Sequence[str]) -> dict[str, Any]:
@@ -46,3 +48,17 @@ def file_name(environment: str) -> str:
     """A name for folders and headings: cliff, my_map.txt, FrozenLake-v1, holdfast-Cliff-v0."""
     name = Path(environment).name if Path(environment).is_file() else environment
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "map"
+
+
+def allow_code(name: str | None) -> None:
+    """Let the module of what was typed as ``module:name`` be found in the current folder."""
+    here = code_folder(name)
+    if here is not None and here not in sys.path:
+        sys.path.insert(0, here)
+
+
+def code_folder(name: str | None) -> str | None:
+    """The folder in which such a module is looked for; None for what is no code."""
+    if name is None or ":" not in name:
+        return None
+    return os.getcwd()  # noqa: PTH109 - as Python puts it there

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -11,9 +12,9 @@ from pathlib import Path
 from holdfast.core.errors import InputError
 from holdfast.experiments.engines.base import Ended, Engine, Event, Started, Task
 from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, read_manifest
-from holdfast.experiments.shared_rows import take_shared_rows
+from holdfast.experiments.shared_rows import take_rows
 from holdfast.experiments.spec import Experiment, Job, differing_names
-from holdfast.experiments.store import Store, sentence_if_full
+from holdfast.experiments.store import KeptRows, Store, row_folder, sentence_if_full
 from holdfast.files import Entry, folder_in_use
 from holdfast.runs.stopping import StopRequest
 
@@ -42,8 +43,10 @@ class Standing:
     Attributes:
         total: Number of jobs.
         before: Jobs that were done when it began.
-        taken: Jobs whose rows were then taken from other campaigns.
+        sources: How many jobs' rows were then taken, by where they came from.
         done: Jobs that are done.
+        others: Jobs with rows that are not among those which are to be run.
+        planned: Number of all jobs, where only a part of them is to be run.
         running: When each of the running jobs began, by what tells the job from others.
         failures: Jobs that failed.
         began: When it began, by the monotonic clock.
@@ -53,13 +56,20 @@ class Standing:
 
     total: int
     before: int = 0
-    taken: int = 0
+    sources: Counter[str] = field(default_factory=Counter)
     done: int = 0
+    others: int = 0
+    planned: int | None = None
     running: dict[str, float] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     is_stopped: bool = False
+
+    @property
+    def taken(self) -> int:
+        """Jobs whose rows were taken from elsewhere."""
+        return self.sources.total()
 
     @property
     def seconds(self) -> float:
@@ -77,9 +87,14 @@ class Standing:
 
 
 def check_campaign_folder(
-    experiment: Experiment, jobs: Sequence[Job], folder: Path, resume: bool, scale: str | None = None
+    experiment: Experiment,
+    jobs: Sequence[Job],
+    folder: Path,
+    resume: bool,
+    scale: str | None = None,
+    chosen: Sequence[Job] | None = None,
 ) -> int:
-    """See whether the jobs may be run into a folder; how many of them are done.
+    """See whether jobs, or those of them that are chosen, may be run into a folder; how many of these are done.
 
     Raises:
         ValueError: There are rows of other settings, or a part of the rows and nobody has said that it is to be
@@ -90,13 +105,22 @@ def check_campaign_folder(
         # Says by whom.
         with store.locked():
             pass
-    return _check_unlocked(experiment, jobs, store, resume, scale)
+    return _check_unlocked(experiment, jobs, store, resume, scale, jobs if chosen is None else chosen)
 
 
 def _check_unlocked(
-    experiment: Experiment, jobs: Sequence[Job], store: Store, resume: bool, scale: str | None
+    experiment: Experiment,
+    jobs: Sequence[Job],
+    store: Store,
+    resume: bool,
+    scale: str | None,
+    chosen: Sequence[Job],
 ) -> int:
     folder = store.folder
+    if isinstance(row_folder(folder), KeptRows):
+        raise InputError(
+            f"{folder} holds kept rows, to which campaigns are added when they are done: choose another"
+        )
     manifest = read_manifest(folder)
     if manifest is None:
         if store.stored():
@@ -107,14 +131,16 @@ def _check_unlocked(
         raise InputError(
             f"{folder} holds a campaign of {manifest.what}, not of {wanted}: choose another folder, or remove it"
         )
-    done = len(store.done(jobs, manifest))
-    if 0 < done < len(jobs) and not resume:
+    done = store.done(jobs, manifest) & {job.id for job in chosen}
+    # What was taken from elsewhere is no reason to ask.
+    is_begun = any("taken_from" not in manifest.jobs.get(job_id, {}) for job_id in done)
+    if is_begun and len(done) < len(chosen) and not resume:
         raise InputError(
-            f"{folder} has the rows of {done} of {len(jobs)} jobs: give resume=True to go on with it, "
+            f"{folder} has the rows of {len(done)} of {len(chosen)} jobs: give resume=True to go on with it, "
             "or choose another folder",
             "resume",
         )
-    return done
+    return len(done)
 
 
 def run_campaign(
@@ -124,8 +150,10 @@ def run_campaign(
     engine: Engine,
     *,
     scale: str | None = None,
+    chosen: Sequence[Job] | None = None,
     resume: bool = False,
     fresh: bool = False,
+    kept: Sequence[Path] = (),
     code: str | None = None,
     stop: StopRequest | None = None,
     told: Callable[[Standing], None] = lambda standing: None,
@@ -138,8 +166,10 @@ def run_campaign(
         folder: The campaign's.
         engine: Where they are run; open.
         scale: Of the jobs, for the manifest.
+        chosen: Those of them that are to be run; None for all.
         resume: Whether to go on where a part of them is done.
-        fresh: Whether to run also what another figure's campaign has rows of.
+        fresh: Whether to run also what another figure's campaign or a folder of kept rows has rows of.
+        kept: Folders of kept rows.
         code: Folder with the user's own modules.
         stop: Whether to stop.
         told: Is told how it stands, several times a second.
@@ -152,24 +182,29 @@ def run_campaign(
     with sentence_if_full(store):
         store.create()
         with store.locked():
-            _check_unlocked(experiment, jobs, store, resume, scale)
+            chosen = jobs if chosen is None else chosen
+            _check_unlocked(experiment, jobs, store, resume, scale, chosen)
             store.begin()
             manifest = read_manifest(folder) or new_manifest(experiment, scale)
             manifest.plan_jobs(jobs, store.stored())
             done = store.done(jobs, manifest)
-            standing = Standing(len(jobs), before=len(done), done=len(done))
-            todo = [job for job in jobs if job.id not in done]
+            ids = {job.id for job in chosen}
+            standing = Standing(len(chosen), before=len(done & ids), done=len(done & ids))
             file = ManifestFile(folder, manifest, store.check_lock)
-            if todo:
+            missing = [job for job in jobs if job.id not in done]
+            if missing:
                 _note_found(jobs, done, store, manifest)
                 file.write()
             if not fresh:
-                for job in take_shared_rows(experiment, todo, store, manifest):
+                for job in take_rows(experiment, missing, store, manifest, kept):
                     done.add(job.id)
-                    standing.done += 1
-                    standing.taken += 1
+                    if job.id in ids:
+                        standing.done += 1
+                        standing.sources[manifest.jobs[job.id]["taken_from"]] += 1
                     file.write(is_urgent=False)
-            todo = [job for job in todo if job.id not in done]
+            if len(chosen) < len(jobs):
+                standing.others, standing.planned = len(done - ids), len(jobs)
+            todo = [job for job in chosen if job.id not in done]
             if todo:
                 manifest.begin_session(engine.about())
                 names = differing_names(jobs)
@@ -194,7 +229,7 @@ def run_campaign(
                         if stop:
                             standing.is_stopped = True
                             break
-            elif standing.taken:
+            elif missing:
                 file.write()
             standing.ended = time.monotonic()
             return standing

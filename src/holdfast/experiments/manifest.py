@@ -107,18 +107,34 @@ class Manifest:
 
     def note_taken(self, job: Job, data: bytes, theirs: Manifest, folder: str) -> None:
         """Note that the rows of a job are another campaign's, and by which session of whom they were made."""
-        entry = theirs.jobs[job.id]
-        noted: dict[str, Any] = {"sha256": digest(data), "taken_from": folder}
-        seconds, session = entry.get("seconds"), entry.get("session")
-        if isinstance(seconds, int | float) and not isinstance(seconds, bool):
-            noted["seconds"] = seconds
-        if isinstance(session, int) and 0 <= session < len(theirs.sessions):
-            made = {"of": folder, **theirs.sessions[session]}
-            noted["taken_from"] = made["of"]
-            if made not in self.sessions:
-                self.sessions.append(made)
-            noted["session"] = self.sessions.index(made)
+        noted: dict[str, Any] = {"sha256": digest(data), "taken_from": folder, **_seconds(theirs.jobs[job.id])}
+        session = theirs.session_of(job.id)
+        if session is not None:
+            made = {"of": folder, **session}
+            noted |= {"taken_from": made["of"], "session": self._session_number(made)}
         self._note(job, noted)
+
+    def note_kept(self, job: Job, data: bytes, theirs: Manifest) -> None:
+        """Note that the rows of a job are kept, and by which session they were made: on no machine by name."""
+        noted: dict[str, Any] = {"sha256": digest(data), **_seconds(theirs.jobs[job.id])}
+        session = theirs.session_of(job.id)
+        if session is not None:
+            noted["session"] = self._session_number(_without_names(session))
+        self._note(job, noted)
+
+    def session_of(self, job_id: str) -> dict[str, Any] | None:
+        """In which the rows of a job were made; None where nobody has noted it."""
+        session = self.jobs.get(job_id, {}).get("session")
+        return self.sessions[session] if isinstance(session, int) and 0 <= session < len(self.sessions) else None
+
+    def _session_number(self, made: dict[str, Any]) -> int:
+        """The place of a session in the list, to which it is added; a listed one may have ended meanwhile."""
+        for number, known in enumerate(self.sessions):
+            if {**known, "ended": None} == {**made, "ended": None}:
+                self.sessions[number] = made if known.get("ended") is None else known
+                return number
+        self.sessions.append(made)
+        return len(self.sessions) - 1
 
     def _note(self, job: Job, noted: Mapping[str, Any]) -> None:
         """All that is known of a job, and nothing of what was known before."""
@@ -224,6 +240,22 @@ def read_manifest(folder: Path) -> Manifest | None:
         )
     except InputError as error:
         raise InputError(f"{path} is damaged: {error}") from None
+
+
+def _seconds(entry: Mapping[str, Any]) -> dict[str, float]:
+    seconds = entry.get("seconds")
+    return {"seconds": seconds} if isinstance(seconds, int | float) and not isinstance(seconds, bool) else {}
+
+
+def _without_names(session: Mapping[str, Any]) -> dict[str, Any]:
+    """A session without the names of its machine and its cluster, which are nobody's concern elsewhere."""
+    private = {"machine": "host", "engine": "address"}
+    return {
+        name: {inner: known for inner, known in value.items() if inner != private.get(name)}
+        if isinstance(value, Mapping)
+        else value
+        for name, value in session.items()
+    }
 
 
 def _now() -> str:

@@ -1,71 +1,89 @@
-"""Figures that draw the same jobs: rows that one campaign has are taken for another.
+"""Rows that were made before are taken: those of other figures' campaigns, and those that are kept.
 
 Several figures of the paper show the same agents with the same settings and seeds. Their experiments share a
 study, so that these are the same jobs, and what has been run for one figure is copied for the next. It is looked
 for in the campaigns that lie beside the new one, as those of ``holdfast reproduce`` do. Another campaign of the
-same figure is left alone: who begins one wants it run anew.
+same figure is left alone: who begins one wants it run anew. Rows of any figure that are kept in a repository are
+taken wherever the campaign is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from holdfast.core.errors import InputError
 from holdfast.experiments.manifest import Manifest, read_manifest
 from holdfast.experiments.spec import Experiment, Job
-from holdfast.experiments.store import Store
+from holdfast.experiments.store import KeptRows, RowFolder, Store, row_folder
 from holdfast.files import Entry
 
-__all__ = ["take_shared_rows"]
+__all__ = ["kept_folders", "take_rows"]
+
+_RESULTS = "results"
 
 
-def take_shared_rows(
-    experiment: Experiment, jobs: Iterable[Job], store: Store, manifest: Manifest
+def kept_folders() -> list[Path]:
+    """Folders of kept rows: those in ``results`` here, and in the clone that holdfast runs from."""
+    tops = [Path(_RESULTS)]
+    source = Path(__file__).resolve().parents[2]
+    if source.name == "src" and (source.parent / "pyproject.toml").is_file():
+        tops.append(source.parent / _RESULTS)
+    found = {path.resolve(): path for top in reversed(tops) for path in _listed(top)}
+    return [path for path in found.values() if isinstance(row_folder(path), KeptRows)]
+
+
+def take_rows(
+    experiment: Experiment, jobs: Iterable[Job], store: Store, manifest: Manifest, kept: Sequence[Path] = ()
 ) -> Iterator[Job]:
-    """Copy rows from other figures' campaigns, job by job, and note in the manifest where they came from.
+    """Copy rows from kept ones and from other figures' campaigns, and note in the manifest where they came from.
 
     Args:
         experiment: Whose jobs they are.
         jobs: Those that have no rows.
         store: Where the rows go; locked.
         manifest: Of the same campaign; it lists the jobs.
+        kept: Folders of kept rows.
 
     Yields:
         Each job that has rows now.
     """
-    if experiment.shared is None:
-        return
-    others = _neighbours(experiment, store.folder)
+    beside = [] if experiment.shared is None else _listed(store.folder.absolute().parent)
+    others = [
+        (f"{path.absolute().parent.name}/{path.name}", rows, theirs)
+        for path, rows, theirs in _of_study(experiment, kept)
+    ]
+    others += [
+        (path.name, rows, theirs)
+        for path, rows, theirs in _of_study(experiment, beside)
+        if theirs.label != experiment.label and isinstance(rows, Store)
+    ]
     for job in jobs:
-        for other, theirs in others:
+        for name, other, theirs in others:
             data = other.sound_bytes(job.id, theirs) if job.id in theirs.jobs else None
             if data is not None:
-                manifest.note_taken(job, data, theirs, other.folder.name)
+                manifest.note_taken(job, data, theirs, name)
                 store.write(job, data)
                 yield job
                 break
 
 
-def _neighbours(experiment: Experiment, folder: Path) -> list[tuple[Store, Manifest]]:
-    """Campaigns of other figures of the same study beside a folder; what cannot be read is passed over."""
-    found = []
-    try:
-        beside = Entry(folder.absolute().parent)
-        paths = [beside.path / name for name in beside.listed()]
-    except OSError:
-        return []
-    for path in paths:
+def _of_study(experiment: Experiment, folders: Iterable[Path]) -> Iterator[tuple[Path, RowFolder, Manifest]]:
+    """Those that hold rows of the same study; what cannot be read is passed over."""
+    wanted = (experiment.study, experiment.revision, experiment.columns)
+    for path in folders:
         try:
             manifest = read_manifest(path)
+            rows = row_folder(path)
         except (OSError, InputError):
             continue
-        if manifest is None or manifest.label == experiment.label:
-            continue
-        if (manifest.study, manifest.revision, manifest.columns) == (
-            experiment.study,
-            experiment.revision,
-            experiment.columns,
-        ):
-            found.append((Store(path), manifest))
-    return found
+        if manifest is not None and (manifest.study, manifest.revision, manifest.columns) == wanted:
+            yield path, rows, manifest
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What is in a folder; nothing where it cannot be read."""
+    try:
+        return [folder / name for name in Entry(folder).listed()]
+    except (OSError, InputError):
+        return []

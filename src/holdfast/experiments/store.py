@@ -1,7 +1,8 @@
-"""The folder of a campaign: one file of rows per finished job, and a manifest.
+"""Folders of rows: a campaign's, with one file per finished job, and one of kept rows, with one file for all jobs.
 
-``rows/ID.csv`` is written as a whole when its job has ended well and never again, so a job is done when its file
-is there. Only the process that has locked the folder writes.
+In a campaign's, ``rows/ID.csv`` is written as a whole when its job has ended well and never again, so a job is
+done when its file is there. Kept rows are to be committed to a repository: ``rows.csv`` has the rows of all jobs,
+with the job's id in front. Both have a manifest, and only the process that has locked the folder writes.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +34,76 @@ from holdfast.files import (
     tidy_files,
 )
 
-__all__ = ["Store", "place_entry", "read_campaign", "sentence_if_full", "table_bytes"]
+__all__ = [
+    "KEPT",
+    "KeptRows",
+    "RowFolder",
+    "Store",
+    "place_entry",
+    "read_campaign",
+    "row_folder",
+    "sentence_if_full",
+    "table_bytes",
+]
 
-_FILE = re.compile(r"([0-9a-f]{12})\.csv")
+KEPT = "rows.csv"
+"""The file of kept rows."""
+
+_ID = re.compile(r"[0-9a-f]{12}")
+_FILE = re.compile(rf"({_ID.pattern})\.csv")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Store(LockableFolder):
+class RowFolder(LockableFolder, ABC):
+    """A folder with the rows of jobs, and a manifest that says whose they are.
+
+    Args:
+        folder: The folder; it need not exist yet.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        super().__init__(Entry(self.folder))
+
+    @abstractmethod
+    def stored(self) -> list[str]:
+        """Ids of the jobs with rows.
+
+        Raises:
+            ValueError: The rows are behind a link, or damaged.
+        """
+
+    @abstractmethod
+    def path_of(self, job_id: str) -> Path:
+        """The file of a job's rows."""
+
+    @abstractmethod
+    def checked_bytes(self, job_id: str, manifest: Manifest) -> bytes:
+        """The rows of a job as its campaign stored them.
+
+        Raises:
+            ValueError: There are none, or they are damaged.
+        """
+
+    def sound_bytes(self, job_id: str, manifest: Manifest) -> bytes | None:
+        """The rows of a job as they are stored; None where there are none, or they are damaged."""
+        try:
+            data = self.checked_bytes(job_id, manifest)
+            parse_numbers(data, manifest.columns, self.path_of(job_id))
+        except (OSError, InputError):
+            return None
+        return data
+
+    def read(self, job_id: str, manifest: Manifest) -> Table:
+        """The rows of a job.
+
+        Raises:
+            ValueError: There are none, or they are damaged.
+        """
+        return parse_numbers(self.checked_bytes(job_id, manifest), manifest.columns, self.path_of(job_id))
+
+
+class Store(RowFolder):
     """What a campaign has on the disk.
 
     Args:
@@ -45,11 +111,10 @@ class Store(LockableFolder):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+        super().__init__(folder)
         self.rows = self.folder / "rows"
         self.logs = self.folder / "logs"
         self.runs = self.folder / "runs"
-        super().__init__(Entry(self.folder))
 
     @property
     def is_campaign(self) -> bool:
@@ -123,15 +188,6 @@ class Store(LockableFolder):
             )
         return {job_id for job_id in self.stored() if self.sound_bytes(job_id, manifest) is not None}
 
-    def sound_bytes(self, job_id: str, manifest: Manifest) -> bytes | None:
-        """The rows of a job as they are stored; None where there are none, or they are damaged."""
-        try:
-            data = self._bytes(job_id, manifest)
-            parse_numbers(data, manifest.columns, self.path_of(job_id))
-        except (OSError, InputError):
-            return None
-        return data
-
     def write(self, job: Job, data: bytes) -> None:
         """Store the rows of a job: on the disk when this returns, and as a whole or not at all."""
         self.check_lock()
@@ -140,15 +196,8 @@ class Store(LockableFolder):
             file.write(data)
         entry.parent.flush()
 
-    def read(self, job_id: str, manifest: Manifest) -> Table:
-        """The rows of a job.
-
-        Raises:
-            ValueError: There are none, or they are damaged.
-        """
-        return parse_numbers(self._bytes(job_id, manifest), manifest.columns, self.path_of(job_id))
-
-    def _bytes(self, job_id: str, manifest: Manifest) -> bytes:
+    def checked_bytes(self, job_id: str, manifest: Manifest) -> bytes:
+        """The rows of a job as they are in its file."""
         entry = self._entry_of(job_id)
         data = read_row_bytes(entry)
         problem = None
@@ -161,6 +210,54 @@ class Store(LockableFolder):
         if problem is not None:
             raise InputError(f"{entry} is damaged, {problem}: resuming the campaign runs its job again")
         return data
+
+
+class KeptRows(RowFolder):
+    """Rows of finished jobs that are kept in a repository, as one file.
+
+    Args:
+        folder: Its folder; it need not exist yet.
+    """
+
+    @cached_property
+    def _lines(self) -> tuple[bytes, dict[str, list[bytes]]]:
+        """The header and the lines of each job, as its campaign stored them."""
+        entry = self.entry / KEPT
+        header, *lines = read_row_bytes(entry).splitlines(keepends=True) or [b""]
+        first, _, columns = header.partition(b",")
+        found: dict[str, list[bytes]] = {}
+        for line in lines:
+            job_id, _, row = line.partition(b",")
+            found.setdefault(job_id.decode("ascii", errors="replace"), []).append(row)
+        if first != b"job" or not all(_ID.fullmatch(job_id) for job_id in found):
+            raise InputError(f"{entry} is damaged: each line must begin with the id of a job")
+        return columns, found
+
+    def stored(self) -> list[str]:
+        """Ids of the jobs with rows.
+
+        Raises:
+            ValueError: The file of rows is damaged.
+        """
+        return list(self._lines[1]) if (self.entry / KEPT).is_there else []
+
+    def path_of(self, job_id: str) -> Path:
+        """The file of all rows."""
+        return self.folder / KEPT
+
+    def checked_bytes(self, job_id: str, manifest: Manifest) -> bytes:
+        """The rows of a job as its campaign stored them."""
+        header, lines = self._lines
+        data = header + b"".join(lines.get(job_id, ()))
+        if manifest.digest_of(job_id) != digest(data):
+            raise InputError(f"{self.entry / KEPT} is damaged: the rows of the job {job_id} are not what was kept")
+        return data
+
+
+def row_folder(folder: str | os.PathLike[str]) -> RowFolder:
+    """A folder of kept rows if it is one, else a campaign's, which need not exist."""
+    kept = KeptRows(folder)
+    return kept if (kept.entry / KEPT).is_there else Store(folder)
 
 
 def place_entry(place: Path) -> Entry:
@@ -192,13 +289,14 @@ def read_campaign(folder: str | os.PathLike[str], experiment: Experiment | None 
     """The manifest of a campaign, and the rows of all its jobs as one table with the settings' columns.
 
     Args:
-        folder: The campaign's.
+        folder: The campaign's, or one of kept rows. Of these, jobs that the experiment no longer plans are left
+            out.
         experiment: Whose rows they must be; None for any.
 
     Raises:
         ValueError: There is no campaign, there are no rows yet, or rows of more than one experiment.
     """
-    store = Store(folder)
+    store = row_folder(folder)
     manifest = read_manifest(store.folder)
     if manifest is None:
         raise InputError(f"{folder} must be the folder of a campaign, and has no {MANIFEST}")
@@ -211,6 +309,8 @@ def read_campaign(folder: str | os.PathLike[str], experiment: Experiment | None 
         raise InputError(
             f"{folder} mixes settings: its manifest does not list the job {strange[0]}, and there are rows of it"
         )
+    if experiment is not None and isinstance(store, KeptRows) and manifest.scale is not None:
+        stored &= {job.id for job in experiment.jobs(manifest.scale)}
     done = [job_id for job_id in manifest.jobs if job_id in stored]
     if not done:
         raise InputError(f"{folder} has no rows yet")

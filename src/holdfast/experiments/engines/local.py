@@ -1,4 +1,10 @@
-"""Jobs on this machine, each in a fresh process: one that dies costs one job, and none outlives the campaign."""
+"""Jobs on this machine, each in a fresh process: one that dies costs one job, and none outlives the campaign.
+
+Such a process is ``python -m holdfast.experiments.engines.local``. Its job is read from the standard input, a line
+of JSON, and the rows are written to the standard output; whatever else is printed goes to the standard error. The
+standard input stays open for as long as somebody waits for the rows; when it closes, the process ends at once, and
+with it all that it has started.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +17,14 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
-from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task
+from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform, print_failure
 from holdfast.files import Entry
 
-__all__ = ["LocalEngine", "last_line"]
+__all__ = ["LocalEngine", "last_line", "run_one_job"]
 
 _LOOK = 0.2
 """Seconds after which an engine tells that nothing has happened."""
@@ -93,7 +100,7 @@ class LocalEngine:
         with task.log.create() as log:
             # In a session of its own, so that Ctrl-C does not reach it: the campaign sees to it.
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "holdfast.experiments.worker"],
+                [sys.executable, "-P", "-m", "holdfast.experiments.engines.local"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -162,3 +169,50 @@ def last_line(log: Entry, length: int = 300) -> str:
         text = file.read().decode("utf-8", errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:length] if lines else ""
+
+
+# In the process of one job --------------------------------------------------------------------------------------
+
+
+def run_one_job() -> int:
+    """Run the job of the standard input in this process; 0 if it has rows."""
+    answer = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    request = json.loads(_first_line())
+    threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    try:
+        data = perform(request, Path(request["place"]))
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code not in (0, None):
+            raise
+        # An exit with 0 is no answer either.
+        print_failure(error)
+        return 1
+    with os.fdopen(answer, "wb") as file:
+        file.write(data)
+    return 0
+
+
+def _first_line() -> bytes:
+    # Not through sys.stdin: a thread that waits in its buffer could not be left at the end.
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(0, 65536)
+        if not part:
+            raise SystemExit(1)
+        line += part
+    return line
+
+
+def _end_with_the_asker() -> None:
+    while os.read(0, 1024):
+        pass
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(os.getpid(), signal.SIGKILL)
+    finally:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(run_one_job())

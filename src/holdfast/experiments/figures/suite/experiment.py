@@ -8,21 +8,21 @@ under the curve, says how soon it was good. On the scale of both, random actions
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.experiments.figures.suite.contestants import CONTESTANTS, Contestant
-from holdfast.experiments.figures.suite.tasks import TASKS, Task, last_fifth, normalized
+from holdfast.experiments.figures.suite.measures import RIVAL, agents_of, measure, overall, tasks_of
+from holdfast.experiments.figures.suite.tasks import TASKS, Task
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, matrix, select
-from holdfast.stats import bootstrap_estimate, improvement_estimate, interquartile_mean, mean_interval
+from holdfast.stats import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,6 @@ _SMOKE: Mapping[str, Mapping[str, Any]] = {
     "holdfast": {"learning_starts": 50, "buffer_size": 500},
     "sb3": {"learning_starts": 50, "buffer_size": 500, "train_freq": 4, "gradient_steps": 1},
 }
-_RIVAL = "DQN, tuned"
 
 
 def plan_suite(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
@@ -98,9 +97,9 @@ def draw_suite(rows: Table) -> Figure:
 
     colors = dict(zip((contestant.name for contestant in CONTESTANTS), PALETTE.values(), strict=False))
     panels = []
-    for task in _tasks_of(rows):
+    for task in tasks_of(rows):
         curves = []
-        for name in _names_of(rows):
+        for name in agents_of(rows):
             own = select(rows, agent=name, environment=task.environment)
             if len(own["seed"]) == 0:
                 continue
@@ -115,59 +114,36 @@ def draw_suite(rows: Table) -> Figure:
 def suite_lines(rows: Table) -> list[str]:
     """Each agent's last fifth on each task, then what is said over all tasks, beside the tuned DQN."""
     lines = []
-    for task in _tasks_of(rows):
+    for task in tasks_of(rows):
         lines.append(f"{task.environment}: greedy return of the last fifth, worst seed, decisions")
-        for name in _names_of(rows):
-            own = select(rows, agent=name, environment=task.environment)
-            if len(own["seed"]) == 0:
+        for name in agents_of(rows):
+            found = measure(rows, name, task)
+            if found is None:
                 continue
-            _, returns = matrix(own, "return", "step")
-            _, decisions = matrix(own, "decisions", "step")
-            ends = last_fifth(returns)
-            mean, _, high = mean_interval(ends)
+            mean, _, high = mean_interval(found.ends)
             error = "" if np.isnan(high) else f" ±{high - mean:.1f}"
             lines.append(
-                f"  {name:<22}{f'{mean:.1f}{error}':>16}{ends.min():>10.1f}"
-                f"{float(last_fifth(decisions).mean()):>9.1f}{_counted(len(returns)):>10}"
+                f"  {name:<22}{f'{mean:.1f}{error}':>16}{found.ends.min():>10.1f}"
+                f"{float(found.decisions.mean()):>9.1f}{_counted(len(found.seeds)):>10}"
             )
     return [*lines, *_overall_lines(rows)]
 
 
 def _overall_lines(rows: Table) -> list[str]:
     """Over all tasks: interquartile mean, and how likely a run is better than one of the tuned DQN's."""
-    tasks = _tasks_of(rows)
-    measured = {name: _scores(rows, name, tasks) for name in _names_of(rows)}
-    found = {name: scores for name, scores in measured.items() if scores is not None}
-    if not found:
+    told = overall(rows)
+    if not told:
         return []
-    rival = found.get(_RIVAL)
     lines = [
         "all tasks, 0 = random and 1 = best: interquartile mean, P(better by area)",
         f"  {'':<20}{'last fifth':>18}{'area':>18}{'than tuned DQN':>18}",
     ]
-    for name, (ends, areas) in found.items():
-        cells = [_shown(bootstrap_estimate(interquartile_mean, scores)) for scores in (ends, areas)]
-        better = "" if rival is None or name == _RIVAL else _shown(improvement_estimate(areas, rival[1]))
-        lines.append(f"  {name:<20}{cells[0]:>18}{cells[1]:>18}{better:>18}")
+    for name, one in told.items():
+        better = "" if one.better_areas is None else _shown(one.better_areas)
+        lines.append(f"  {name:<20}{_shown(one.scores):>18}{_shown(one.areas):>18}{better:>18}")
+        if one.compared and one.compared != max(one.runs, told[RIVAL].runs):
+            lines.append(f"  {'':<20}{f'compared on the {_seeds(one.compared)} of both':>54}")
     return lines
-
-
-def _scores(
-    rows: Table, name: str, tasks: Sequence[Task]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """(runs, tasks) of last fifths and of whole trainings; None where a task has no run or another number."""
-    ends, areas = [], []
-    for task in tasks:
-        own = select(rows, agent=name, environment=task.environment)
-        if len(own["seed"]) == 0:
-            return None
-        _, returns = matrix(own, "return", "step")
-        scores = normalized(returns, task)
-        ends.append(last_fifth(scores))
-        areas.append(scores.mean(axis=1))
-    if len({len(runs) for runs in ends}) > 1:
-        return None
-    return np.stack(ends, axis=1), np.stack(areas, axis=1)
 
 
 def _shown(estimate: tuple[float, float, float]) -> str:
@@ -175,16 +151,12 @@ def _shown(estimate: tuple[float, float, float]) -> str:
     return f"{value:.2f}" if np.isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
-def _tasks_of(rows: Table) -> list[Task]:
-    return [task for task in TASKS if task.environment in rows["environment"]]
-
-
-def _names_of(rows: Table) -> list[str]:
-    return [contestant.name for contestant in CONTESTANTS if contestant.name in rows["agent"]]
-
-
 def _counted(runs: int) -> str:
     return "1 run" if runs == 1 else f"{runs} runs"
+
+
+def _seeds(number: int) -> str:
+    return "1 seed" if number == 1 else f"{number} seeds"
 
 
 SUITE = Experiment(

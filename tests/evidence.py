@@ -1,0 +1,188 @@
+"""Documents and the rows they cite: ``python -m tests.evidence`` writes the tables and pictures anew.
+
+A part of a document that is made of rows stands between two comments that name it:
+
+    <!-- begin suite: make evidence writes this from results/suite -->
+    <!-- end suite -->
+
+Everything between them is a function of the committed rows. A picture is beside it, and a comment in the block has
+the SHA-256 of the arrays that it shows, rounded, and that of its file: so a picture that is out of date is found
+without drawing it pixel by pixel, which other versions of a library do in another way.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from holdfast.draw import save_figure
+from holdfast.experiments.advice_study import VERDICTS, verdict
+from holdfast.experiments.figures.suite import SUITE
+from holdfast.experiments.figures.suite.page import suite_page
+from holdfast.experiments.store import read_campaign
+from tests.architecture import ROOT
+
+RESULTS = ROOT / "results"
+DOCS = ROOT / "docs"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A part of a document that is made of rows.
+
+    Attributes:
+        name: In its comments.
+        document: Its file in docs/.
+        source: The folder of its rows in results/.
+        text: What is written, from that folder; "" where it has no rows yet.
+        picture: The file in docs/ that is drawn; None for no picture.
+        figure: What is drawn, from that folder; None where it has no rows yet.
+        title: Of the picture, for who cannot see it.
+    """
+
+    name: str
+    document: str
+    source: str
+    text: Callable[[Path], str]
+    picture: str | None = None
+    figure: Callable[[Path], Figure | None] = lambda folder: None
+    title: str = ""
+
+    @property
+    def comments(self) -> tuple[str, str]:
+        """Before and after it."""
+        told = f"make evidence writes this from results/{self.source}"
+        return f"<!-- begin {self.name}: {told} -->", f"<!-- end {self.name} -->"
+
+    def block(self, results: Path = RESULTS, docs: Path = DOCS) -> str:
+        """What the document must have, comments and all; the picture's file must be there."""
+        begin, end = self.comments
+        body = self.text(results / self.source) or f"No rows are kept in `results/{self.source}/` yet.\n"
+        figure = self.figure(results / self.source)
+        if self.picture is not None and figure is not None:
+            file = hashlib.sha256((docs / self.picture).read_bytes()).hexdigest()
+            body = (
+                f"![{self.title}]({self.picture})\n\n"
+                f"<!-- {self.picture} shows {drawn_digest(figure)}, its file is {file} -->\n\n{body}"
+            )
+        return f"{begin}\n\n{body.rstrip()}\n\n{end}"
+
+    def draw(self, results: Path = RESULTS, docs: Path = DOCS) -> None:
+        """Write the picture."""
+        figure = self.figure(results / self.source)
+        if self.picture is not None and figure is not None:
+            save_figure(figure, docs / self.picture)
+
+    def replaced(self, page: str, block: str) -> str:
+        """A page with another block.
+
+        Raises:
+            ValueError: The page does not have the block once.
+        """
+        begin, end = map(re.escape, self.comments)
+        changed, count = re.subn(f"{begin}.*?{end}", lambda _: block, page, flags=re.DOTALL)
+        if count != 1:
+            raise ValueError(f"docs/{self.document} must have the comments of {self.name} once, not {count} times")
+        return changed
+
+
+def drawn_digest(figure: Figure, digits: int = 6) -> str:
+    """SHA-256 of what a figure shows: titles, labels, and every line and band to so many digits."""
+    found = hashlib.sha256()
+    for axes in figure.axes:
+        found.update(repr((axes.get_title(), axes.get_xlabel(), axes.get_ylabel())).encode())
+        arrays = [(str(line.get_label()), np.asarray(line.get_xydata())) for line in axes.lines]
+        arrays += [("", path.vertices) for band in axes.collections for path in band.get_paths()]
+        for label, array in arrays:
+            found.update(repr((label, array.shape)).encode())
+            numbers = (f"{number:.{digits}g}" for number in array.astype(float).ravel().tolist())
+            found.update(",".join("0" if text == "-0" else text for text in numbers).encode())
+    return found.hexdigest()
+
+
+# The learning suite ---------------------------------------------------------------------------------------------
+
+
+def suite_text(folder: Path) -> str:
+    return suite_page(read_campaign(folder, SUITE)[1]) if folder.is_dir() else ""
+
+
+def suite_figure(folder: Path) -> Figure | None:
+    return SUITE.draw(read_campaign(folder, SUITE)[1]) if folder.is_dir() else None
+
+
+# The study of advice, whose rows are older than manifests -------------------------------------------------------
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a file, as texts."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def advised_in(path: Path) -> dict[int, int]:
+    """The k_max that was advised, by world."""
+    return {int(row["world"]): int(row["advised"]) for row in rows_of(path)}
+
+
+def verdicts(folder: Path, advised: Mapping[int, int]) -> dict[int, tuple[str, str]]:
+    """Half and verdict by world, for advice that was given."""
+    worlds: dict[int, list[dict[str, str]]] = {}
+    for row in rows_of(folder / "rows.csv"):
+        worlds.setdefault(int(row["world"]), []).append(row)
+    found = {}
+    for number, rows in worlds.items():
+        columns: dict[str, Any] = {
+            name: np.array([float(row[name]) for row in rows]) for name in ("gain", "gain_low", "gain_high")
+        }
+        k_max = np.array([int(row["k_max"]) for row in rows])
+        told = {**columns, "k_max": k_max, "advised": np.full(len(rows), advised[number])}
+        found[number] = (rows[0]["half"], verdict(told))
+    return found
+
+
+def advice_text(folder: Path) -> str:
+    lines = ["| | " + " | ".join(VERDICTS) + " |", "|---" * (len(VERDICTS) + 1) + "|"]
+    for half, name in (("building", "built with"), ("kept apart", "kept apart")):
+        for rule, file in (("the rule before", "before.csv"), ("this rule", "rows.csv")):
+            found = verdicts(folder, advised_in(folder / file))
+            counts = Counter(one for where, one in found.values() if where == half)
+            cells = " | ".join(str(counts[one]) for one in VERDICTS)
+            lines.append(f"| {name}, {counts.total()}: {rule} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+EVIDENCE = (
+    Evidence("advice", "explore.md", "advice_study", advice_text),
+    Evidence(
+        "suite",
+        "results.md",
+        "suite",
+        suite_text,
+        "images/suite.png",
+        suite_figure,
+        "Greedy returns over the training on each task, mean and 95 % interval over seeds",
+    ),
+)
+"""All that documents take from committed rows."""
+
+
+def write_all() -> None:
+    """Draw all pictures and write all blocks."""
+    for one in EVIDENCE:
+        one.draw()
+        page = DOCS / one.document
+        page.write_text(one.replaced(page.read_text("utf-8"), one.block()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_all()
