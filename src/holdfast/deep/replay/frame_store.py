@@ -18,7 +18,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
-from holdfast.core.saved import take_array
+from holdfast.core.saved_fields import take_array
 from holdfast.deep.replay.frame_pool import FramePool
 from holdfast.deep.replay.memory import check_fits
 from holdfast.deep.replay.observation_store import ArrayStore, Rows
