@@ -24,6 +24,7 @@ from holdfast.deep.argument_checks import (
 )
 
 __all__ = [
+    "DEFAULT_TRUNK",
     "EXPLORE_BY",
     "IMPORTANCE",
     "OWN_ARGUMENTS",
@@ -41,6 +42,9 @@ __all__ = [
     "signature",
     "truth",
 ]
+
+DEFAULT_TRUNK = (64, 64)
+"""Hidden units of the trunk in front of vectors, unless ``policy_kwargs`` has others."""
 
 TARGET_VALUES = ("options", "primitive", "double")
 """How V(s') is read off the networks."""

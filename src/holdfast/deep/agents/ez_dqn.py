@@ -29,7 +29,6 @@ class EZGreedyDQN(OptionValueDQN):
         "decision_tolerance": 0.0,
         "interrupt_margin": None,
         "persistences": None,
-        "shared_draws": False,
     }
     added_arguments: ClassVar[tuple[Argument, ...]] = (
         Argument("k_max", 8, "int", "Longest duration K of an exploratory action.", integer(), in_replay="k_max"),
@@ -48,7 +47,7 @@ class EZGreedyDQN(OptionValueDQN):
     @property
     def views(self) -> Views:
         """Single steps."""
-        return Views(1)
+        return Views(1, shared_draws=self.shared_draws)
 
     def _mean_random_hold(self) -> float:
         chances = duration_distribution(self.durations, self.k_max, self.mu)

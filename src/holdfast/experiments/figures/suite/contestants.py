@@ -60,6 +60,26 @@ _ZOO: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 """The settings for DQN that rl-zoo3 (hyperparams/dqn.yml) gives each of these environments."""
 
 
+_EARLIER: Mapping[str, Any] = MappingProxyType(
+    {
+        "k_max": 8,
+        "batch_size": 32,
+        "exploration_fraction": 0.2,
+        "head_arch": [64],
+        "layer_norm": False,
+        "dueling": False,
+        "target_value": "options",
+        "clip_targets": False,
+        "importance": "buffer",
+        "shared_draws": False,
+        "explore_by": "options",
+        "average_rate": 0.0,
+        "policy_kwargs": {"net_arch": [64, 64]},
+    }
+)
+"""What PerDQN's defaults were before the suite chose them, where they were others."""
+
+
 @dataclass(frozen=True)
 class Contestant:
     """An agent with its settings.
@@ -70,6 +90,7 @@ class Contestant:
         algorithm: Class name in that library.
         arguments: On every task, beside the defaults.
         by_task: On single tasks, by the environment's id.
+        seeds: How many it is published with.
     """
 
     name: str
@@ -77,16 +98,33 @@ class Contestant:
     algorithm: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     by_task: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seeds: int = 5
 
     def arguments_for(self, environment: str) -> dict[str, Any]:
-        """Every argument that is given on a task."""
-        return {"policy": "MlpPolicy", **self.arguments, **self.by_task.get(environment, {})}
+        """Every argument that is given on a task; those of our own agents are all written out."""
+        given = {"policy": "MlpPolicy", **self.arguments, **self.by_task.get(environment, {})}
+        return _written_out(given) if self.library == "holdfast" else given
+
+
+def _written_out(given: Mapping[str, Any]) -> dict[str, Any]:
+    """PerDQN's arguments with its defaults, so that rows of other defaults are those of another job."""
+    from holdfast.deep.arguments import DEFAULT_TRUNK, OWN_ARGUMENTS, SB3_ARGUMENTS
+
+    defaults = {
+        argument.name: list(argument.default) if isinstance(argument.default, tuple) else argument.default
+        for argument in (*SB3_ARGUMENTS, *OWN_ARGUMENTS)
+        if argument.identifies
+    }
+    # One of the two is given.
+    del defaults["persistences" if "k_max" in given else "k_max"]
+    return {**defaults, "policy_kwargs": {"net_arch": list(DEFAULT_TRUNK)}, **given}
 
 
 CONTESTANTS = (
-    Contestant("DQN, tuned", "sb3", "DQN", by_task=_ZOO),
+    Contestant("DQN, tuned", "sb3", "DQN", by_task=_ZOO, seeds=10),
     Contestant("DQN, SB3's defaults", "sb3", "DQN"),
-    Contestant("PerDQN", "holdfast", "PerDQN"),
+    Contestant("PerDQN", "holdfast", "PerDQN", seeds=10),
     Contestant("PerDQN, k_max=1", "holdfast", "PerDQN", {"k_max": 1}),
+    Contestant("PerDQN, earlier defaults", "holdfast", "PerDQN", _EARLIER),
 )
 """In the order in which they are shown."""

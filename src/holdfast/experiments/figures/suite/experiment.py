@@ -33,7 +33,7 @@ COLUMNS = ("step", "return", "decisions", "length", "training_return")
 
 _EVALUATIONS = 50
 _SIZES = {"smoke": (200, 1, 2, 5), "laptop": (None, 3, 20, _EVALUATIONS), "paper": (None, 10, 20, _EVALUATIONS)}
-"""Steps (None for the task's own), seeds, episodes of an evaluation, and evaluations."""
+"""Steps (None for the task's own), seeds at most, episodes of an evaluation, and evaluations."""
 _FIRST_SEED = 100
 """Smaller seeds are for choosing settings, these for publishing."""
 _SMOKE: Mapping[str, Mapping[str, Any]] = {
@@ -45,9 +45,12 @@ _SMOKE: Mapping[str, Mapping[str, Any]] = {
 def plan_suite(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
     """A job for each contestant, task and seed, seed by seed."""
     steps, seeds, episodes, evaluations = _SIZES[scale]
-    for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
+    for number in range(seeds):
         for task in TASKS[:1] if scale == "smoke" else TASKS:
             for contestant in CONTESTANTS:
+                if number >= contestant.seeds:
+                    continue
+                seed = _FIRST_SEED + number
                 smaller = _SMOKE[contestant.library] if scale == "smoke" else {}
                 yield _setting(contestant, task, steps or task.steps, episodes, evaluations, smaller), seed
 
