@@ -84,9 +84,7 @@ class PerDQN(OptionValueDQN):
     @property
     def views(self) -> Views:
         """One for every persistence."""
-        return Views(
-            self.k_max, self.bootstrap, persistences=self.persistences, shared_draws=self.shared_draws
-        )
+        return Views(self.k_max, self.bootstrap, persistences=self.persistences, shared_draws=self.shared_draws)
 
     def _random_durations(self, n: int) -> NDArray[np.int64]:
         return uniform_durations(n, self.k_max, self.persistences)

@@ -73,7 +73,11 @@ class SkipQNetwork(TrunkNetwork):
         self._heads_are_made(is_known_class=True)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "k_max": self.k_max, "head_arch": self.action_head.head_arch}
+        return {
+            **super()._get_constructor_parameters(),
+            "k_max": self.k_max,
+            "head_arch": self.action_head.head_arch,
+        }
 
     def head_layers(self) -> tuple[nn.Module, ...]:
         """Those of the action head, the embedding, those of the skip head."""
