@@ -53,7 +53,7 @@ def decide(model: OptionDQN, action_of: Callable[[Any], int]) -> None:
     """Let an agent hold ``action_of`` an observation for as long as its greedy policy can."""
     depth = model.policy.k_max + (model.valued == "skips")
 
-    def option_values(observations: th.Tensor) -> Any:
+    def option_values(observations: th.Tensor, averaged: bool = False) -> Any:
         values = np.zeros((len(observations), int(model.action_space.n), depth), np.float32)
         chosen = [action_of(row) for row in observations.tolist()]
         # The longest hold; and of skips the value of the action, which comes first.

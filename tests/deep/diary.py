@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 from gymnasium import spaces
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.monitor import Monitor
@@ -189,7 +190,11 @@ def by_table(policy: Any, table: Any) -> None:
         if callable(table)
         else lambda rows: np.broadcast_to(np.asarray(table), (len(rows), *np.shape(table)))
     )
-    policy.option_values = lambda observation: np.asarray(values(observation.numpy()), dtype=np.float32)
+
+    def option_values(observation: Any, averaged: bool = False) -> NDArray[np.float32]:
+        return np.asarray(values(observation.numpy()), dtype=np.float32)
+
+    policy.option_values = option_values
 
 
 class Captured(KVWriter):

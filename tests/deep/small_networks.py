@@ -39,8 +39,8 @@ class Lesson(NamedTuple):
 def lesson(net: OptionQNetwork, batch: int = 12, weighted: bool = True, seed: int = 0) -> Lesson:
     """Random rows for a network: some errors are smaller than 1 and some are larger."""
     random = np.random.default_rng(seed)
-    shape = (net.k_max, batch)
-    observations = random.normal(size=(net.k_max * batch, *net.observation_space.shape))
+    shape = (net.heads.n_heads, batch)
+    observations = random.normal(size=(net.heads.n_heads * batch, *net.observation_space.shape))
     return Lesson(
         th.as_tensor(observations.astype(net.observation_space.dtype)),
         random.integers(net.action_space.n, size=shape),

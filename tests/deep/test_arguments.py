@@ -68,18 +68,27 @@ def test_a_policy_knows_its_arguments_too():
 def test_what_is_the_policys_gets_there_from_the_agent_alone(argument):
     with pytest.raises(ValueError, match=f"policy_kwargs must not have '{argument.name}'"):
         made(PerDQN, policy_kwargs={argument.name: argument.default})
-    given = {"k_max": 3, "head_arch": [5], "dueling": True, "normalize_observations": "space"}
-    given |= {"decision_tolerance": 0.25, "interrupt_margin": 0.5}
-    assert getattr(made(PerDQN, **given).policy, argument.name) == given[argument.name]
+    given = {"persistences": (1, 3), "head_arch": [5], "dueling": "options", "normalize_observations": "space"}
+    given |= {"decision_tolerance": 0.25, "interrupt_margin": 0.5, "layer_norm": True, "average_rate": 0.125}
+    policy = made(PerDQN, **given).policy
+    assert getattr(policy, argument.name) == (given | {"k_max": 3})[argument.name]
 
 
-@pytest.mark.parametrize("name", ["alpha", "gamma", "prioritized", "bootstrap", "k_max", "pad_terminal"])
+@pytest.mark.parametrize(
+    "name",
+    ["alpha", "gamma", "prioritized", "bootstrap", "k_max", "pad_terminal", "persistences", "shared_draws"]
+    + ["importance"],
+)
 def test_what_is_the_replays_gets_there_from_the_agent_alone(name):
     with pytest.raises(ValueError, match=f"replay_buffer_kwargs must not have '{name}'"):
         made(PerDQN, replay_buffer_kwargs={name: 1})
     model = made(TempoRLDQN, k_max=3, gamma=0.5, prioritized=False, priority_alpha=0.3, pad_terminal=False)
     expected = {"alpha": 0.3, "gamma": 0.5, "prioritized": False, "bootstrap": False, "k_max": 3}
-    assert getattr(model.replay_buffer, name) == {**expected, "pad_terminal": False}[name]
+    expected |= {"pad_terminal": False, "persistences": None, "shared_draws": False, "importance": "buffer"}
+    assert getattr(model.replay_buffer, name) == expected[name]
+    levers = {"persistences": (1, 4), "shared_draws": True, "importance": "batch"}
+    if name in levers:
+        assert getattr(made(PerDQN, **levers).replay_buffer, name) == levers[name]
 
 
 def test_a_saved_state_is_of_the_arguments_that_training_depends_on():

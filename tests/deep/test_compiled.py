@@ -15,6 +15,7 @@ from tests.new_process import printed
 UPDATE = """
 import numpy as np
 from gymnasium import spaces
+from holdfast.core.options import persistence_positions
 from holdfast.deep.replay.ring import OptionReplayBuffer
 from holdfast.deep.speed.target_cache import kept_targets
 
@@ -25,7 +26,8 @@ for over in (False, False, True):
     buffer.add(seen, seen, np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.bool_), [{}], [over])
 rewards = buffer.sample(64).rewards.max(axis=1)
 row, one = np.zeros((1, 1), np.int64), np.ones((1, 1), np.float32)
-target = kept_targets(np.full((1, 1, 1), 5.0, np.float32), row, row, row, one, one, 0 * one, False)
+values = np.full((1, 1, 1), 5.0, np.float32)
+target = kept_targets(values, row, row - 1, row, row, persistence_positions((1,)), one, one, 0 * one, False)
 print(*rewards, *target.ravel())
 """
 
@@ -45,5 +47,5 @@ def test_a_change_in_core_changes_what_the_replay_and_the_targets_compute(tmp_pa
     edit(house / "core" / "history.py", "    total = 0.0\n", "    total = 100.0\n")
     edit(house / "core" / "targets.py", "return reward + discount *", "return reward - discount *")
     assert printed(UPDATE, tmp_path) == "101.0 102.0 103.0 -4.0"
-    edit(house / "core" / "decomposition.py", "return np.minimum(k, left)", "return np.minimum(1, left)")
+    edit(house / "core" / "decomposition.py", "row[left] = left if", "row[left] = 1 if")
     assert printed(UPDATE, tmp_path) == "101.0 101.0 101.0 -4.0"

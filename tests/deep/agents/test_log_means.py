@@ -18,7 +18,7 @@ def count(statistics, began, over, elapsed, ended):
 
 def test_nothing_is_said_before_there_is_anything():
     assert HoldStatistics(2, window=10).means() == {}
-    assert UpdateStatistics(3).means() == {}
+    assert UpdateStatistics((1, 2, 3)).means() == {}
 
 
 def test_decisions_and_holds_by_hand():
@@ -65,7 +65,7 @@ def test_the_window_forgets_old_episodes():
 
 
 def test_losses_and_targets_by_persistence_since_the_last_time():
-    statistics = UpdateStatistics(2)
+    statistics = UpdateStatistics((1, 2))
     statistics.add(np.array([[1.0, 3.0], [0.0, 0.0]]), np.array([[5.0, 5.0], [1.0, 2.0]]))
     statistics.add(np.array([[4.0, 4.0], [1.0, 1.0]]), np.array([[7.0, 7.0], [0.5, 0.5]]))
     assert statistics.means() == pytest.approx(
@@ -75,17 +75,27 @@ def test_losses_and_targets_by_persistence_since_the_last_time():
 
 
 def test_a_view_that_holds_nothing_is_left_out_of_its_means():
-    statistics = UpdateStatistics(2)
+    statistics = UpdateStatistics((1, 2))
     ones = np.ones((2, 3), dtype=np.float32)
-    statistics.add(9.0 * ones, 8.0 * ones, np.array([True, False]))
-    statistics.add(1.0 * ones, 2.0 * ones, np.array([True, True]))
+    statistics.add(9.0 * ones, 8.0 * ones, np.array([[True] * 3, [False] * 3]))
+    statistics.add(1.0 * ones, 2.0 * ones, np.ones((2, 3), dtype=np.bool_))
     assert statistics.means() == pytest.approx(
         {"train/loss_k1": 5.0, "train/target_k1": 5.0, "train/loss_k2": 1.0, "train/target_k2": 2.0}
     )
 
 
+def test_tuples_that_there_are_not_are_left_out_of_the_means_of_a_sparse_set():
+    statistics = UpdateStatistics((1, 4))
+    losses = np.array([[1.0, 2.0, 6.0], [8.0, np.nan, 4.0]], dtype=np.float32)
+    there = np.array([[True, True, True], [True, False, True]])
+    statistics.add(losses, 2.0 * losses, there)
+    assert statistics.means() == pytest.approx(
+        {"train/loss_k1": 3.0, "train/target_k1": 6.0, "train/loss_k4": 6.0, "train/target_k4": 12.0}
+    )
+
+
 def test_the_means_of_numbers_whose_sum_is_too_large_for_32_bits():
-    statistics = UpdateStatistics(1)
+    statistics = UpdateStatistics((1,))
     large = np.full((1, 4), 3e38, dtype=np.float32)
     statistics.add(large, -large)
     assert statistics.means() == pytest.approx({"train/loss_k1": 3e38, "train/target_k1": -3e38})

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core import targets as core
+from holdfast.core.choice import best_option
 from holdfast.core.history import PartialHistory
+from holdfast.core.options import flat_index, persistence_positions
 from holdfast.core.targets import empirical_all_persistence
 from holdfast.deep.agents.targets import (
     all_persistence_targets,
@@ -41,15 +43,23 @@ def kept_target(kind, reward, discount, done, rest, action, next_state, q):
     rows = np.full((1, 1), len(values) - 1)
     numbers = (np.full((1, 1), number, dtype=q.dtype) for number in (reward, discount, done))
     actions, rests = np.full((1, 1), action), np.full((1, 1), rest)
-    return kept_targets(values, rows, actions, rests, *numbers, kind == "primitive").item()
+    best = core_choice(ONLINE_Q[next_state].numpy()) if kind == "double" else -1
+    chosen, positions = np.full((1, 1), best), persistence_positions(range(1, q.shape[2] + 1))
+    primitive = kind == "primitive"
+    return kept_targets(values, rows, chosen, actions, rests, positions, *numbers, primitive).item()
+
+
+def core_choice(values):
+    """The best option as a flat index."""
+    (action,), (k,) = best_option(values[None])
+    return flat_index(action, k, values.shape[1])
 
 
 def target(kind="options", *, reward, discount, done, k, length, action, next_state, q=TARGET_Q):
     """The target of one tuple of D_k, which is the same in both forms."""
     found = tensor_target(kind, reward, discount, done, k - length, action, next_state, q)
-    if kind != "double":
-        kept = kept_target(kind, reward, discount, done, k - length, action, next_state, q.numpy())
-        assert kept == pytest.approx(found, rel=1e-6, abs=1e-6)
+    kept = kept_target(kind, reward, discount, done, k - length, action, next_state, q.numpy())
+    assert kept == pytest.approx(found, rel=1e-6, abs=1e-6)
     return found
 
 
@@ -63,7 +73,7 @@ def tensor_target(kind, reward, discount, done, rest, action, next_state, q):
         th.tensor([[float(done)]]),
         rest == 0,
         state_values(kind, q, online)[at],
-        held_values(q, at, held, rest),
+        held_values(q, at, held, rest - 1),
     ).item()
 
 
@@ -126,10 +136,13 @@ def test_target_value_must_be_known():
 @pytest.mark.parametrize("primitive", [False, True])
 def test_a_value_that_is_no_number_is_not_overlooked(primitive):
     zero, one = np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32)
+    positions = persistence_positions((1, 2))
     for action in range(3):
         values = np.arange(6, dtype=np.float32).reshape(1, 3, 2)
         values[0, action, 0] = np.nan
-        assert np.isnan(kept_targets(values, zero, zero, zero, one, one, 0 * one, primitive)).all()
+        assert np.isnan(
+            kept_targets(values, zero, zero - 1, zero, zero, positions, one, one, 0 * one, primitive)
+        ).all()
 
 
 # Against the NumPy twins -----------------------------------------------------------------------------------
@@ -186,7 +199,9 @@ def test_kept_targets_equal_both_twins(seed, n_rows, n_actions, k_max, batch, ki
     dones = random.integers(2, size=shape).astype(np.float32)
     # Nothing but the rows that are named may be looked at.
     kept = np.where(np.isin(np.arange(n_rows), next_rows)[:, None, None], values, np.float32(np.nan))
-    found = kept_targets(kept, next_rows, actions, rest, rewards, discounts, dones, kind == "primitive")
+    largest, positions = np.full(shape, -1), persistence_positions(range(1, k_max + 1))
+    numbers = (rewards, discounts, dones)
+    found = kept_targets(kept, next_rows, largest, actions, rest, positions, *numbers, kind == "primitive")
     assert found.dtype == np.float32
 
     at_end = values[next_rows]
@@ -199,7 +214,7 @@ def test_kept_targets_equal_both_twins(seed, n_rows, n_actions, k_max, batch, ki
         *map(th.as_tensor, (rewards, discounts, dones)),
         left == 0,
         state_values(kind, q)[where],
-        held_values(q, where, numbered, left),
+        held_values(q, where, numbered, left - 1),
     )
     if in_quarters:
         np.testing.assert_array_equal(found, by_numpy)

@@ -136,7 +136,7 @@ def check_targets(model):
         found = targets_of(batch)
         np.testing.assert_allclose(found, fresh_targets(model, batch), rtol=1e-5, atol=2e-5)
         kept, known = model.target_cache, model.target_cache.known(model)
-        if can_keep_targets(model.views.k_max, model.get_vec_normalize_env(), model.target_value):
+        if can_keep_targets(model.views.k_max, model.get_vec_normalize_env()):
             assert set(batch.next_rows.ravel()) <= set(known)
             now = model.q_net_target(model.replay_buffer.observations_at(known)).detach().numpy()
             np.testing.assert_allclose(kept.values[known], now, rtol=1e-5, atol=2e-5)
@@ -217,7 +217,7 @@ def test_the_target_network_is_asked_about_each_distinct_row_once_per_batch(targ
     assert len(rows) <= 12 < batch.next_rows.size
     assert sorted(rows) == np.unique(batch.next_rows).tolist()
     model.train(1, 32)
-    kept = not normalised and target_value != "double"
+    kept = not normalised
     # Between two updates of the target network only what is new has to be asked for.
     new = np.setdiff1d(learned[1].batch.next_rows, rows) if kept else np.unique(learned[1].batch.next_rows)
     assert sorted(asked[1]) == new.tolist() if len(new) else len(asked) == 1

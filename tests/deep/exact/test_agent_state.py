@@ -541,13 +541,14 @@ def test_trees_grow_again_from_their_leaves(data, n_trees, capacity, alpha):
         rows = np.array(data.draw(st.lists(st.integers(0, n_rows - 1), min_size=1, max_size=4)))
         action = data.draw(st.sampled_from(["enter", "remove", "update"]))
         if action == "enter":
-            trees.enter(rows, np.zeros_like(rows), np.full_like(rows, data.draw(st.integers(1, n_trees))))
+            some = np.arange(n_trees) < data.draw(st.integers(1, n_trees))
+            trees.enter(rows, np.tile(some, (len(rows), 1)))
         elif action == "remove":
             trees.remove(rows)
         else:
             errors = st.lists(st.floats(1e-6, 1e9), min_size=n_trees * len(rows), max_size=n_trees * len(rows))
             trees.update(np.tile(rows, (n_trees, 1)), np.array(data.draw(errors)).reshape(n_trees, -1))
-    restored.enter(np.arange(capacity), np.zeros(capacity, int), np.full(capacity, n_trees))
+    restored.enter(np.arange(capacity), np.ones((capacity, n_trees), dtype=np.bool_))
     restored.restore(trees.state(n_rows), n_rows)
     for name in ("sums", "least", "largest"):
         assert same(getattr(restored, name), getattr(trees, name)), name

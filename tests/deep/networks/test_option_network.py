@@ -92,7 +92,7 @@ def test_heads_have_their_activation_between_the_layers_only():
 
 def test_dueling_advantages_have_mean_zero():
     th.manual_seed(4)
-    heads = StackedHeads(3, 4, [6], 2, nn.ReLU, has_state_value=True)
+    heads = StackedHeads(3, 4, [6], 2, nn.ReLU, dueling=True)
     raw = []
     heads.layers[-1].register_forward_hook(lambda module, inputs, output: raw.append(output))
     features = th.randn(3, 5, 4)

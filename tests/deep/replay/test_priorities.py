@@ -17,13 +17,18 @@ def rows_of(*rows):
     return np.array(rows, dtype=np.int64)
 
 
+def spans(n_trees, *spans):
+    """Which of ``n_trees`` views each row enters: those from one number up to another."""
+    return np.array([[first <= tree < last for tree in range(n_trees)] for first, last in spans])
+
+
 def trees_with(priorities, alpha=1.0):
     """Trees whose view k has ``priorities[k]`` at row 0, 1, ...; 0 stays out."""
     table = np.array(priorities, dtype=np.float64)
     trees = PriorityTrees(*table.shape, alpha)
     for tree, row in itertools.product(*map(range, table.shape)):
         if table[tree, row] > 0.0:
-            trees.enter(rows_of(row), rows_of(tree), rows_of(tree + 1))
+            trees.enter(rows_of(row), spans(table.shape[0], (tree, tree + 1)))
             only = np.full((table.shape[0], 1), row)
             # Rows that are out of the other views stay out, those that are in keep what they have.
             values = np.array([[table[other, row] or 1.0] for other in range(table.shape[0])])
@@ -41,8 +46,8 @@ class ListPriorities:
         self.tables = [[0.0] * capacity for _ in range(n_trees)]
         self.largest = [1.0] * n_trees
 
-    def enter(self, row, first, last):
-        for tree in range(first, last):
+    def enter(self, row, members):
+        for tree in np.flatnonzero(members):
             self.tables[tree][row] = self.largest[tree]
 
     def remove(self, row):
@@ -78,18 +83,18 @@ def test_trees_equal_lists(data):
     capacity = data.draw(st.integers(1, 9), label="capacity")
     trees, lists = PriorityTrees(n_trees, capacity, alpha=1.0), ListPriorities(n_trees, capacity)
     row = st.integers(0, capacity - 1)
-    span = st.lists(st.integers(0, n_trees), min_size=2, max_size=2).map(sorted)
+    some = st.lists(st.booleans(), min_size=n_trees, max_size=n_trees)
     quarters = st.integers(1, 40).map(lambda number: number / 4)
     commands = st.one_of(
-        st.tuples(st.just("enter"), row, span),
-        st.tuples(st.just("enter"), row, st.just([0, n_trees])),
+        st.tuples(st.just("enter"), row, some),
+        st.tuples(st.just("enter"), row, st.just([True] * n_trees)),
         st.tuples(st.just("remove"), row, st.none()),
         st.tuples(st.just("update"), row, st.lists(quarters, min_size=n_trees, max_size=n_trees)),
     )
     for name, where, details in data.draw(st.lists(commands, max_size=40), label="commands"):
         if name == "enter":
-            trees.enter(rows_of(where), rows_of(details[0]), rows_of(details[1]))
-            lists.enter(where, *details)
+            trees.enter(rows_of(where), np.array([details]))
+            lists.enter(where, details)
         elif name == "remove":
             trees.remove(rows_of(where))
             lists.remove(where)
@@ -122,7 +127,7 @@ def test_every_node_is_the_sum_and_the_least_of_its_halves(data):
         row = rows_of(data.draw(st.integers(0, capacity - 1)))
         match data.draw(st.sampled_from(["enter", "update", "remove"])):
             case "enter":
-                trees.enter(row, rows_of(0), rows_of(2))
+                trees.enter(row, spans(2, (0, 2)))
             case "update":
                 trees.update(np.stack([row, row]), np.array([[data.draw(st.floats(1e-6, 1e6))]] * 2))
             case "remove":
@@ -184,7 +189,7 @@ def test_rounding_never_draws_a_row_that_is_out():
     random = np.random.default_rng(2)
     trees = PriorityTrees(1, 1000, alpha=0.6)
     inside = np.sort(random.choice(1000, size=37, replace=False))
-    trees.enter(inside, np.zeros(37, np.int64), np.ones(37, np.int64))
+    trees.enter(inside, np.ones((37, 1), dtype=np.bool_))
     trees.update(inside[None], 10.0 ** random.uniform(-6, 3, size=(1, 37)))
     almost_one = np.full((1, 4096), np.nextafter(1.0, 0.0))
     for uniforms in (almost_one, np.zeros((1, 4096)), random.random((1, 4096))):
@@ -223,25 +228,25 @@ def test_an_empty_view_has_weight_zero():
 
 def test_new_rows_enter_at_the_largest_priority_so_far_of_each_view():
     trees = PriorityTrees(2, 4, alpha=0.5)
-    trees.enter(rows_of(0), rows_of(0), rows_of(2))
+    trees.enter(rows_of(0), spans(2, (0, 2)))
     assert [trees.priorities(tree)[0] for tree in (0, 1)] == [1.0, 1.0]
     trees.update(np.array([[0], [0]]), np.array([[9.0], [0.25]]))
-    trees.enter(rows_of(1), rows_of(0), rows_of(2))
+    trees.enter(rows_of(1), spans(2, (0, 2)))
     assert [trees.priorities(tree)[1] for tree in (0, 1)] == [3.0, 1.0]
     trees.update(np.array([[0], [0]]), np.array([[0.01], [0.01]]))
-    trees.enter(rows_of(2), rows_of(0), rows_of(2))
+    trees.enter(rows_of(2), spans(2, (0, 2)))
     assert [trees.priorities(tree)[2] for tree in (0, 1)] == [3.0, 1.0]
 
 
 def test_rows_enter_the_views_they_are_given():
     trees = PriorityTrees(3, 3, alpha=0.6)
-    trees.enter(rows_of(0, 2), rows_of(0, 1), rows_of(2, 3))
+    trees.enter(rows_of(0, 2), spans(3, (0, 2), (1, 3)))
     assert [trees.priorities(tree).tolist() for tree in range(3)] == [[1, 0, 0], [1, 0, 1], [0, 0, 1]]
 
 
 def test_updates_of_rows_that_have_left_stay_out():
     trees = PriorityTrees(2, 4, alpha=0.6)
-    trees.enter(rows_of(1, 2), rows_of(0, 0), rows_of(2, 2))
+    trees.enter(rows_of(1, 2), spans(2, (0, 2), (0, 2)))
     trees.remove(rows_of(1))
     trees.update(np.array([[1], [1]]), np.array([[50.0], [50.0]]))
     assert [trees.priorities(tree).tolist() for tree in (0, 1)] == [[0, 0, 1, 0]] * 2

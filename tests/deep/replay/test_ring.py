@@ -180,10 +180,13 @@ def test_a_batch_is_made_of_arrays_and_its_observations_of_tensors():
     batch = full_buffer().sample(4, beta=0.5)
     assert batch.observations.dtype == th.float32
     assert batch.observations.shape == (12, 2)
-    found = {name: value.dtype for name, value in batch._asdict().items() if name != "observations"}
+    found = {name: value.dtype for name, value in batch._asdict().items() if isinstance(value, np.ndarray)}
     numbers = ("actions", "rest", "next_rows", "rows")
-    assert found == {name: np.int64 if name in numbers else np.float32 for name in found}
-    assert all(isinstance(value, np.ndarray) and value.shape == (3, 4) for value in batch[1:])
+    kinds = dict.fromkeys(numbers, np.int64) | {"is_there": np.bool_}
+    assert found == {name: kinds.get(name, np.float32) for name in found}
+    assert set(batch._fields) - set(found) == {"observations", "is_shared"}
+    assert all(getattr(batch, name).shape == (3, 4) for name in found)
+    assert batch.is_shared is False
 
 
 def test_reset_forgets_everything():

@@ -108,6 +108,8 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
         raise InputError("the saved state must be of networks with the same layers")
     counters = {name: take_integer(take_mapping(state, "counters"), name) for name in _COUNTERS}
     numbers = {name: take_number(take_mapping(state, "numbers"), name) for name in _NUMBERS}
+    if not 1.0 <= numbers["greedy_hold"] <= agent.k_max:
+        raise InputError(f"the saved state must have a mean hold of 1..{agent.k_max} steps")
     agent.replay_buffer.restore(take_mapping(state, "replay"))
     restore_vec_env(agent.env, take_mapping(state, "environment"))
     agent.policy.load_state_dict(tensors)

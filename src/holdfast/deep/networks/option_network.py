@@ -69,7 +69,7 @@ class StackedHeads(nn.Module):
         head_arch: Hidden units of each head's layers; may be empty.
         n_actions: A.
         activation_fn: Between the layers.
-        dueling: One of ``DUELING``: False; ``"heads"``: each head adds up a state value and advantages of mean 0
+        dueling: False; True or ``"heads"``: each head adds up a state value and advantages of mean 0
             over its actions; ``"options"``: one more head gives a state value, to which all others add advantages
             of mean 0 over all options.
     """
@@ -84,6 +84,7 @@ class StackedHeads(nn.Module):
         dueling: bool | str = False,
     ) -> None:
         super().__init__()
+        dueling = "heads" if dueling is True else dueling
         sizes = [in_features, *head_arch, n_actions + (dueling == "heads")]
         pairs = itertools.pairwise(sizes)
         stacked = n_heads + (dueling == "options")
