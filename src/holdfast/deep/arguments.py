@@ -43,7 +43,7 @@ __all__ = [
     "truth",
 ]
 
-DEFAULT_TRUNK = (64, 64)
+DEFAULT_TRUNK = (256, 256)
 """Hidden units of the trunk in front of vectors, unless ``policy_kwargs`` has others."""
 
 TARGET_VALUES = ("options", "primitive", "double")
@@ -121,7 +121,14 @@ SB3_ARGUMENTS = (
     ),
     Argument("buffer_size", 100_000, "int", "Primitive steps kept.", integer()),
     Argument("learning_starts", 1000, "int", "Primitive steps before learning starts.", integer(0)),
-    Argument("batch_size", 32, "int", "Rows per persistence: an update sees k_max times as many.", integer()),
+    Argument(
+        "batch_size",
+        64,
+        "int",
+        "Steps that an update draws, each with a tuple for every persistence; without ``shared_draws``, tuples "
+        "per persistence.",
+        integer(),
+    ),
     Argument("tau", 1.0, "float", "Soft update coefficient of the target network.", real(0.0, 1.0)),
     Argument(
         "gamma",
@@ -163,7 +170,7 @@ SB3_ARGUMENTS = (
         identifies=False,
     ),
     Argument("target_update_interval", 500, "int", "Primitive steps between target updates.", integer()),
-    Argument("exploration_fraction", 0.2, "float", "Part of the training over which ε falls.", real(0.0, 1.0)),
+    Argument("exploration_fraction", 0.1, "float", "Part of the training over which ε falls.", real(0.0, 1.0)),
     Argument("exploration_initial_eps", 1.0, "float", "ε at the start.", real(0.0, 1.0)),
     Argument("exploration_final_eps", 0.02, "float", "ε at the end.", real(0.0, 1.0)),
     Argument("max_grad_norm", 10, "float", "Gradient clip.", real(0.0, open_low=True)),
@@ -177,11 +184,19 @@ SB3_ARGUMENTS = (
 """Those of Stable-Baselines3's DQN, in its order, with the defaults of the agents."""
 
 OWN_ARGUMENTS = (
-    Argument("k_max", 8, "int", "Largest persistence K.", integer(), in_policy=True, in_replay="k_max"),
+    Argument(
+        "k_max",
+        8,
+        "int",
+        "Largest persistence K, where all of 1..K are asked for instead of ``persistences``.",
+        integer(),
+        in_policy=True,
+        in_replay="k_max",
+    ),
     Argument(
         "persistences",
-        None,
-        "Sequence[int] | None",
+        (1, 2, 4, 8, 16, 32),
+        "list[int] | tuple[int, ...] | None",
         "The persistences that an option may have, such as [1, 2, 4, 8], instead of ``k_max``, which stands for "
         "all of 1..K.",
         check_persistences,
@@ -190,7 +205,7 @@ OWN_ARGUMENTS = (
     ),
     Argument(
         "head_arch",
-        (64,),
+        (),
         "list[int] | tuple[int, ...]",
         "Hidden units of each persistence's own head.",
         check_layers,
@@ -198,7 +213,7 @@ OWN_ARGUMENTS = (
     ),
     Argument(
         "dueling",
-        False,
+        "options",
         "bool | str",
         'Values are the sum of a state value and advantages: one state value per head (``"heads"``, or True), or '
         'one that all options share (``"options"``).',
@@ -206,7 +221,7 @@ OWN_ARGUMENTS = (
         in_policy=True,
     ),
     Argument(
-        "layer_norm", False, "bool", "Layer normalisation behind each layer of the trunk.", truth, in_policy=True
+        "layer_norm", True, "bool", "Layer normalisation behind each layer of the trunk.", truth, in_policy=True
     ),
     Argument(
         "normalize_observations",
@@ -218,7 +233,7 @@ OWN_ARGUMENTS = (
     ),
     Argument(
         "target_value",
-        "options",
+        "double",
         "str",
         'How V(s\') is read off the networks: ``"options"`` is the maximum over all options (the paper), '
         '``"primitive"`` that over actions held once (the same fixed point, less over-estimation), ``"double"`` '
@@ -227,7 +242,7 @@ OWN_ARGUMENTS = (
     ),
     Argument(
         "clip_targets",
-        False,
+        True,
         "bool",
         "Keep targets within what the rewards seen so far allow: between least and largest reward over 1 − gamma.",
         truth,
@@ -251,7 +266,7 @@ OWN_ARGUMENTS = (
     ),
     Argument(
         "importance",
-        "buffer",
+        "batch",
         "str",
         'What importance weights are divided by: the largest of the whole ``"buffer"`` (OpenAI Baselines) or of '
         'the ``"batch"``.',
@@ -260,7 +275,7 @@ OWN_ARGUMENTS = (
     ),
     Argument(
         "shared_draws",
-        False,
+        True,
         "bool",
         "Draw ``batch_size`` steps and learn the tuples of every persistence that begin there, instead of "
         "``batch_size`` tuples for each.",
@@ -269,7 +284,7 @@ OWN_ARGUMENTS = (
     ),
     Argument(
         "explore_by",
-        "options",
+        "steps",
         "str",
         'What ε is the random share of: ``"options"``, or ``"steps"``, of which random options would take more '
         "than their share.",
@@ -277,7 +292,7 @@ OWN_ARGUMENTS = (
     ),
     Argument(
         "average_rate",
-        0.0,
+        0.001,
         "float",
         "Evaluate and act deterministically with an exponential average of the weights, which each update moves "
         "by this part of the way; 0 for the weights themselves.",
@@ -407,13 +422,9 @@ def settled(
             raise InputTypeError(f"{name} must be given to {agent} once", name)
         refuse_unknown(agent, name, known)
         found[name] = value
-    if "persistences" in known and found.get("k_max") is not None:
-        if found.get("persistences") is not None:
-            raise InputError(
-                "k_max and persistences say the same thing: give one of them", "k_max", "persistences"
-            )
-        # All of 1..k_max, whatever the default set is.
-        found["persistences"] = None
+    if "persistences" in known and "k_max" in found:
+        # By itself it stands for all of 1..k_max, whatever the default set is.
+        found.setdefault("persistences", None)
     checked = {}
     for name, argument in known.items():
         value = found.get(name, argument.default)
@@ -421,7 +432,14 @@ def settled(
         # What is SB3's gets to SB3 as it was given.
         checked[name] = value if name in of_sb3 else result
     if checked.get("persistences") is not None:
-        checked["k_max"] = checked["persistences"][-1]
+        longest = checked["persistences"][-1]
+        if found.get("k_max", longest) != longest:
+            raise InputError(
+                f"k_max must be {longest}, the last of persistences, or not be given, not {found['k_max']!r}",
+                "k_max",
+                "persistences",
+            )
+        checked["k_max"] = longest
     return {**checked, **stands_for}
 
 

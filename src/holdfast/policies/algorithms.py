@@ -94,10 +94,16 @@ class Algorithm:
             if name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
                 raise InputError(f"set names {name!r}, which {self.name} does not have; {hint}", "set")
-        return {
+        found = {
             name: argument.check(given[name]) if name in given else argument.default
             for name, argument in known.items()
         }
+        if "persistences" in known:
+            if "k_max" in given and "persistences" not in given:
+                found["persistences"] = None
+            if found["persistences"] is not None and "k_max" not in given:
+                found["k_max"] = found["persistences"][-1]
+        return found
 
 
 ALGORITHMS: dict[str, Algorithm] = {

@@ -6,10 +6,24 @@ from typing import Any
 
 from holdfast.deep.networks.option_network import ConvFeatures
 
-__all__ = ["ATARI", "MOUNTAIN_CAR"]
+__all__ = ["ATARI", "MOUNTAIN_CAR", "PLAIN"]
+
+PLAIN: dict[str, Any] = {
+    "target_value": "options",
+    "dueling": False,
+    "layer_norm": False,
+    "clip_targets": False,
+    "importance": "buffer",
+    "shared_draws": False,
+    "explore_by": "options",
+    "average_rate": 0.0,
+}
+"""Nothing beside the paper's update."""
 
 MOUNTAIN_CAR: dict[str, Any] = {
+    **PLAIN,
     "policy": "MlpPolicy",
+    "k_max": 8,
     "gamma": 1.0,
     "learning_rate": 1e-4,
     "batch_size": 32,
@@ -30,6 +44,7 @@ MOUNTAIN_CAR: dict[str, Any] = {
 """Schedules go over 600 000 steps."""
 
 ATARI: dict[str, Any] = {
+    **PLAIN,
     "policy": "CnnPolicy",
     "gamma": 0.99,
     "learning_rate": 5e-4,

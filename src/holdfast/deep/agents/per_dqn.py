@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.deep.agents.exploratory_draws import uniform_durations
 from holdfast.deep.agents.option_dqn import OptionDQN
-from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR
+from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR, PLAIN
 from holdfast.deep.agents.regression import Residuals, regress
 from holdfast.deep.agents.targets import all_persistence_targets, held_values, state_values
 from holdfast.deep.networks.option_network import OptionQNetwork
@@ -97,6 +97,11 @@ class PerDQN(OptionValueDQN):
 
     def _random_durations(self, n: int) -> NDArray[np.int64]:
         return uniform_durations(n, self.k_max, self.persistences)
+
+    @staticmethod
+    def plain() -> dict[str, Any]:
+        """The paper's update alone, as keyword arguments: without what makes learning steadier or faster."""
+        return copy.deepcopy(PLAIN)
 
     @staticmethod
     def paper_mountain_car() -> dict[str, Any]:

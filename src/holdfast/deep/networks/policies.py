@@ -30,7 +30,7 @@ from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock, is_interrupted
 from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_index, persistence_set, position_within
-from holdfast.deep.arguments import POLICY_ARGUMENTS, refuse_unknown
+from holdfast.deep.arguments import DEFAULT_TRUNK, POLICY_ARGUMENTS, refuse_unknown
 from holdfast.deep.networks.greedy_rules import GreedyRule, OptionRule, SkipRule, Table
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.skip_network import SkipQNetwork
@@ -77,7 +77,7 @@ class OptionPolicy(DQNPolicy):
         observation_space: Space of the observations.
         action_space: Discrete.
         lr_schedule: Learning rate.
-        net_arch: Hidden units of the trunk; [64, 64] by default, none behind NatureCNN.
+        net_arch: Hidden units of the trunk; ``DEFAULT_TRUNK`` by default, none behind NatureCNN.
         activation_fn: Between the layers.
         features_extractor_class: SB3's.
         features_extractor_kwargs: Its arguments.
@@ -128,6 +128,8 @@ class OptionPolicy(DQNPolicy):
         if self.persistences is not None:
             self.k_max = self.persistences[-1]
         self._durations = self.durations
+        if net_arch is None and features_extractor_class is not NatureCNN:
+            net_arch = list(DEFAULT_TRUNK)
         if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
             # One kernel for all parameters.
             optimizer_kwargs = {"fused": True}
