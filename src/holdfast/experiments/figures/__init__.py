@@ -35,6 +35,7 @@ _PLACES = {
     "fig:mt_car_2": "car_returns:WITHOUT_BOOTSTRAP",
     "fig:mtcar_comp": "car_returns:LARGER_BATCHES",
     "fig:suite": "suite:SUITE",
+    "fig:ablation": "suite:ABLATION",
 }
 """Module and name of each figure, in the order in which they are listed."""
 

@@ -27,7 +27,7 @@ from holdfast.stats import mean_interval
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SUITE", "draw_suite", "plan_suite", "run_contestant", "suite_lines"]
+__all__ = ["COLUMNS", "SUITE", "draw_suite", "plan_suite", "run_contestant", "setting_of", "suite_lines"]
 
 COLUMNS = ("step", "return", "decisions", "length", "training_return")
 
@@ -52,12 +52,13 @@ def plan_suite(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
                     continue
                 seed = _FIRST_SEED + number
                 smaller = _SMOKE[contestant.library] if scale == "smoke" else {}
-                yield _setting(contestant, task, steps or task.steps, episodes, evaluations, smaller), seed
+                yield setting_of(contestant, task, steps or task.steps, episodes, evaluations, smaller), seed
 
 
-def _setting(
+def setting_of(
     contestant: Contestant, task: Task, steps: int, episodes: int, evaluations: int, smaller: Mapping[str, Any]
 ) -> Mapping[str, Any]:
+    """The setting of a job: who trains on what, with every argument."""
     return {
         "agent": contestant.name,
         "environment": task.environment,
@@ -170,6 +171,7 @@ SUITE = Experiment(
     run=run_contestant,
     draw=draw_suite,
     summary=suite_lines,
+    shared="fig:suite",
     notes=(
         "Evaluations are greedy: 20 episodes every 2 % of the training, with the same reset seeds each time.",
         "The tuned settings of DQN are rl-zoo3's; LunarLander-v3 takes those of LunarLander-v2.",

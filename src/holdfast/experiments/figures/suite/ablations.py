@@ -1,0 +1,116 @@
+"""Which of PerDQN's defaults matters: each switched off by itself, and persistences of other lengths.
+
+``holdfast reproduce ablation``: the suite's protocol on two of its tasks, three seeds. The rows of the defaults
+are those of the suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from holdfast.experiments.figures.suite.contestants import CONTESTANTS, Contestant
+from holdfast.experiments.figures.suite.experiment import COLUMNS, run_contestant, setting_of
+from holdfast.experiments.figures.suite.measures import measure, tasks_of
+from holdfast.experiments.figures.suite.tasks import TASKS
+from holdfast.experiments.spec import Experiment
+from holdfast.experiments.tables import Table
+from holdfast.stats import mean_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["ABLATION", "VARIANTS"]
+
+_SWITCHED_OFF: Mapping[str, Mapping[str, Any]] = {
+    "without layer_norm": {"layer_norm": False},
+    "without dueling": {"dueling": False},
+    "without double": {"target_value": "options"},
+    "without clip_targets": {"clip_targets": False},
+    "without average_rate": {"average_rate": 0.0},
+    "explore_by options": {"explore_by": "options"},
+    "importance of the buffer": {"importance": "buffer"},
+    "uniform replay": {"prioritized": False},
+    "own draws": {"shared_draws": False},
+    "heads of 64 units": {"head_arch": [64]},
+    "trunk of 64, 64": {"policy_kwargs": {"net_arch": [64, 64]}},
+}
+_LENGTHS: Mapping[str, Mapping[str, Any]] = {
+    **{f"k_max={k_max}": {"k_max": k_max} for k_max in (1, 4, 8, 16, 32)},
+    "powers of 2 up to 32": {"persistences": [1, 2, 4, 8, 16, 32]},
+}
+
+_DEFAULTS = next(contestant for contestant in CONTESTANTS if contestant.name == "PerDQN")
+
+VARIANTS = (
+    _DEFAULTS,
+    *(
+        Contestant(f"PerDQN, {name}", "holdfast", "PerDQN", arguments)
+        for name, arguments in {**_SWITCHED_OFF, **_LENGTHS}.items()
+    ),
+)
+"""In the order in which they are shown."""
+
+_TASKS = tuple(task for task in TASKS if task.environment in ("CartPole-v1", "MountainCar-v0"))
+_SIZES = {"smoke": (200, 1, 2, 5), "laptop": (None, 3, 20, 50), "paper": (None, 3, 20, 50)}
+"""Steps (None for the task's own), seeds, episodes of an evaluation, and evaluations."""
+
+
+def _plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
+    steps, seeds, episodes, evaluations = _SIZES[scale]
+    smaller = {"learning_starts": 50, "buffer_size": 500} if scale == "smoke" else {}
+    for seed in range(100, 100 + seeds):
+        for variant in VARIANTS:
+            for task in _TASKS[:1] if scale == "smoke" else _TASKS:
+                yield setting_of(variant, task, steps or task.steps, episodes, evaluations, smaller), seed
+
+
+def _draw(rows: Table) -> Figure:
+    """The last fifth and the area of every variant on each task: mean and interval over seeds."""
+    from holdfast.draw import IntervalMark, IntervalPanel, draw_aggregates
+    from holdfast.draw.style import PALETTE
+
+    panels = []
+    for task in tasks_of(rows):
+        for title, name in (("last fifth", "ends"), ("area", "areas")):
+            marks = []
+            for variant in VARIANTS:
+                found = measure(rows, variant.name, task)
+                if found is not None:
+                    color = PALETTE["blue" if variant is _DEFAULTS else "grey"]
+                    mean, low, high = map(float, mean_interval(getattr(found, name)))
+                    marks.append(IntervalMark(_short(variant), color, mean, low, high))
+            panels.append(IntervalPanel(f"{task.environment}, {title}", marks, marks[0].value))
+    return draw_aggregates(panels)
+
+
+def _short(variant: Contestant) -> str:
+    return "defaults" if variant is _DEFAULTS else variant.name.removeprefix("PerDQN, ")
+
+
+def ablation_lines(rows: Table) -> list[str]:
+    """Every variant on each task: mean of the last fifth, its worst seed, area, decisions."""
+    lines = []
+    for task in tasks_of(rows):
+        lines.append(f"{task.environment}: last fifth, worst seed, area, decisions, runs")
+        for variant in VARIANTS:
+            found = measure(rows, variant.name, task)
+            if found is not None:
+                lines.append(
+                    f"  {_short(variant):<26}{found.ends.mean():>9.1f}{found.ends.min():>9.1f}"
+                    f"{found.areas.mean():>8.2f}{found.decisions.mean():>8.1f}{len(found.seeds):>4}"
+                )
+    return lines
+
+
+ABLATION = Experiment(
+    label="fig:ablation",
+    title="What of PerDQN's defaults matters, and how long actions may be held",
+    columns=COLUMNS,
+    plan=_plan,
+    run=run_contestant,
+    draw=_draw,
+    summary=ablation_lines,
+    notes=("One default is switched off at a time, on CartPole-v1 and MountainCar-v0, with three seeds.",),
+    shared="fig:suite",
+)
