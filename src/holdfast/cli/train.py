@@ -46,6 +46,7 @@ _PLAIN = (
     "environment",
     "algo",
     "k_max",
+    "persistences",
     "steps",
     "episodes",
     "seed",
@@ -132,7 +133,14 @@ def add_parser(verbs: Any) -> None:
         "or module:callable, a function of yours that returns an environment",
     )
     parser.add_argument("--algo", metavar="NAME", help=_algorithms())
-    parser.add_argument("--k-max", type=whole_number, metavar="K", help="largest persistence (default: 8)")
+    held = parser.add_mutually_exclusive_group()
+    held.add_argument("--k-max", type=whole_number, metavar="K", help="largest persistence (default: 8)")
+    held.add_argument(
+        "--persistences",
+        type=whole_numbers,
+        metavar="1,K,...",
+        help="the persistences to choose from, such as 1,2,4,8, instead of all up to --k-max",
+    )
     parser.add_argument(
         "--steps", type=whole_number, metavar="N", help="steps to train (default with a network: 100000)"
     )
@@ -217,6 +225,14 @@ def whole_number(text: str) -> int:
 
 
 whole_number.__name__ = "whole number"  # what argparse calls it
+
+
+def whole_numbers(text: str) -> list[int]:
+    """Whole numbers with commas between."""
+    return [whole_number(part) for part in text.split(",")]
+
+
+whole_numbers.__name__ = "list of whole numbers"
 
 
 def run(arguments: argparse.Namespace) -> int:

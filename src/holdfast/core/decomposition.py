@@ -107,9 +107,9 @@ def window_length(k: Any, left: Any) -> Any:
 def window_lengths(durations: Sequence[int]) -> NDArray[np.int64]:
     """ℓ for each of a sparse set of persistences, by ``left`` from 0 to the longest of them: (n, longest + 1).
 
-    What was seen of a hold of k steps is of use up to ℓ = k, or else up to a step from which on the rest, k − ℓ, is
-    itself one of the set: ℓ is the largest such number up to ``left``, and 0 where there is none. For 1..K this is
-    ``window_length``. (A hold that ended the episode is another matter: then ℓ = left for all k > left.)
+    What was seen of a hold of k steps is of use up to ℓ = k, or else up to a step from which on the rest, k − ℓ,
+    is itself one of the set: ℓ is the largest such number up to ``left``, and 0 where there is none. For 1..K this
+    is ``window_length``. (A hold that ended the episode is another matter: then ℓ = left for all k > left.)
     """
     longest = durations[-1]
     table = np.zeros((len(durations), longest + 1), dtype=np.int64)

@@ -50,7 +50,7 @@ def persistence_set(k_max: int, persistences: Sequence[int] | None = None) -> tu
 
 
 def persistence_positions(durations: Sequence[int]) -> NDArray[np.int64]:
-    """By number of steps from 0 to the longest, its position among ``durations``; −1 for those that are not there."""
+    """By number of steps from 0 to the longest, its position among ``durations``; −1 for one that is not there."""
     positions = np.full(durations[-1] + 1, -1, dtype=np.int64)
     positions[list(durations)] = np.arange(len(durations))
     return positions

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
+from holdfast.core.checks import check_choice, check_discount, check_integer, check_persistences, check_real
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.deep.argument_checks import (
     check_dueling,
     check_layers,
-    check_persistences,
     check_scaling,
     check_window,
 )
@@ -177,9 +176,9 @@ OWN_ARGUMENTS = (
     Argument(
         "persistences",
         None,
-        "Sequence[int] | None",
-        "The persistences that an option may have, such as [1, 2, 4, 8], instead of ``k_max``, which stands for all "
-        "of 1..K.",
+        "list[int] | tuple[int, ...] | None",
+        "The persistences that an option may have, such as [1, 2, 4, 8], instead of ``k_max``, which stands for "
+        "all of 1..K.",
         check_persistences,
         in_policy=True,
         in_replay="persistences",
@@ -196,8 +195,8 @@ OWN_ARGUMENTS = (
         "dueling",
         False,
         "bool | str",
-        'Values are the sum of a state value and advantages: one state value per head (``"heads"``, or True), or one '
-        'that all options share (``"options"``).',
+        'Values are the sum of a state value and advantages: one state value per head (``"heads"``, or True), or '
+        'one that all options share (``"options"``).',
         check_dueling,
         in_policy=True,
     ),
@@ -249,8 +248,8 @@ OWN_ARGUMENTS = (
         "importance",
         "buffer",
         "str",
-        'What importance weights are divided by: the largest of the whole ``"buffer"`` (OpenAI Baselines) or of the '
-        '``"batch"``.',
+        'What importance weights are divided by: the largest of the whole ``"buffer"`` (OpenAI Baselines) or of '
+        'the ``"batch"``.',
         choice(IMPORTANCE),
         in_replay="importance",
     ),
@@ -267,16 +266,16 @@ OWN_ARGUMENTS = (
         "explore_by",
         "options",
         "str",
-        'What ε is the random share of: ``"options"``, or ``"steps"``, of which random options would take more than '
-        "their share.",
+        'What ε is the random share of: ``"options"``, or ``"steps"``, of which random options would take more '
+        "than their share.",
         choice(EXPLORE_BY),
     ),
     Argument(
         "average_rate",
         0.0,
         "float",
-        "Evaluate and act deterministically with an exponential average of the weights, which each update moves by "
-        "this part of the way; 0 for the weights themselves.",
+        "Evaluate and act deterministically with an exponential average of the weights, which each update moves "
+        "by this part of the way; 0 for the weights themselves.",
         real(0.0, 1.0),
         in_policy=True,
     ),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.checks import check_persistences
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,17 +95,34 @@ class Algorithm:
             if name not in known:
                 hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
                 raise InputError(f"set names {name!r}, which {self.name} does not have; {hint}", "set")
-        return {
+        found = {
             name: argument.check(given[name]) if name in given else argument.default
             for name, argument in known.items()
         }
+        if found.get("persistences") is None:
+            return found
+        numbers = check_persistences("persistences", found["persistences"]) or ()
+        longest = known["k_max"].check(numbers[-1])
+        if given.get("k_max", longest) != longest:
+            raise InputError(
+                f"k_max and persistences say the same thing: give one of them, not {given['k_max']} and {numbers}",
+                "k_max",
+                "persistences",
+            )
+        return {**found, "persistences": list(numbers), "k_max": longest}
 
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         Algorithm("perdqn", "PerDQN", "Persistent DQN: all persistences at once", "holdfast.deep:PerDQN"),
-        Algorithm("dqn", "DQN", "every action held for one step", "holdfast.deep:PerDQN", {"k_max": 1}),
+        Algorithm(
+            "dqn",
+            "DQN",
+            "every action held for one step",
+            "holdfast.deep:PerDQN",
+            {"k_max": 1, "persistences": None},
+        ),
         Algorithm(
             "msa-dqn", "MSA-DQN", "no bootstrap across persistences", "holdfast.deep:PerDQN", {"bootstrap": False}
         ),

@@ -156,6 +156,13 @@ class OptionDQN(DQN):
             raise InputError(
                 "learning_rate_final must be None with a schedule as learning_rate", "learning_rate_final"
             )
+        if settings["persistences"] is not None and settings["k_max"] > settings["buffer_size"]:
+            raise InputError(
+                f"persistences must be at most buffer_size, which is {settings['buffer_size']}, "
+                f"not {settings['k_max']}",
+                "persistences",
+                "buffer_size",
+            )
         check_timeouts(settings["timeout_is_terminal"], settings["replay_buffer_kwargs"])
 
     @property
@@ -456,7 +463,6 @@ class OptionDQN(DQN):
                 "choose a smaller learning_rate or scale the rewards"
             )
         optimizer_step(self.policy.optimizer, self.max_grad_norm)
-        self.policy.move_average(self._n_updates)
         if batch.is_shared:
             errors = mean_errors(residuals.td_errors, batch.is_there)
             self.replay_buffer.update_priorities(batch.rows[:1], errors[None])
@@ -488,7 +494,10 @@ class OptionDQN(DQN):
         self._update_learning_rate(self.policy.optimizer)
         done = 1.0 - self._current_progress_remaining
         beta = self.priority_beta0 + (1.0 - self.priority_beta0) * done
-        losses = [self._update(batch_size, beta) for _ in range(gradient_steps)]
+        losses = []
+        for step in range(gradient_steps):
+            losses.append(self._update(batch_size, beta))
+            self.policy.move_average(self._n_updates + step)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         if losses:

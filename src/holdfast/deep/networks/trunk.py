@@ -141,7 +141,7 @@ class TrunkNetwork(BasePolicy):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it maps vectors through linear layers, normalisations and ReLUs that nobody changed or watches."""
+        """Whether it maps vectors through linear layers, norms and ReLUs that nobody changed or watches."""
         return self._was_made_plain and self._as_made.holds()
 
     def plain_parameters(self) -> list[th.Tensor] | None:

@@ -88,7 +88,7 @@ class PriorityTrees:
         Args:
             uniforms: (K, B) numbers in [0, 1), one per draw.
             beta: Exponent of the importance weights.
-            over_batch: Whether weights are divided by the largest of the rows drawn, rather than of the whole view.
+            over_batch: Whether weights are divided by the largest of the rows drawn, not of the whole view.
         """
         rows = np.zeros(uniforms.shape, dtype=np.int64)
         weights = np.zeros(uniforms.shape)

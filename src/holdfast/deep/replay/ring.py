@@ -3,8 +3,9 @@
 Each primitive step is stored once, with ``left``, the number of steps that its option really ran from it on,
 itself included: κ − i, known when the option is over (``OptionClock.left`` is what was planned). The tuple that
 view D_k holds for it follows by index arithmetic: it covers ℓ = min(k, left) steps (of a sparse set of
-persistences, as many as leave a rest that is in the set). A step of an option that is still running is pending and cannot be drawn; when the option ends its steps get ``left`` and the largest priority;
-a slot that is overwritten can no longer be drawn.
+persistences, as many as leave a rest that is in the set). A step of an option that is still running is pending and
+cannot be drawn; when the option ends its steps get ``left`` and the largest priority; a slot that is overwritten
+can no longer be drawn.
 
 The ring has one slot more than it has steps: its head holds the observation that the newest step led to. A next
 observation that is not the next slot's (the last of an episode, or one that ``extend`` brought) has a row of its
@@ -117,7 +118,7 @@ class OptionReplayBuffer(ReplayBuffer):
             would have ended it alike.
         prioritized: Draw by priority; otherwise uniformly among the steps of finished options.
         alpha: Exponent of the priorities.
-        importance: Whether importance weights are divided by the largest of the ``"buffer"`` or of the ``"batch"``.
+        importance: What importance weights are divided by: the largest of the ``"buffer"`` or of the ``"batch"``.
         persistences: Those that have a view; None for all of 1..k_max.
         shared_draws: Whether one draw of steps serves all views.
 
@@ -563,8 +564,8 @@ def _tuples(
     """The tuples that view k has of ring rows (K, B).
 
     Returns:
-        a, r^ℓ, γ^ℓ, done, k − ℓ, the last state's row, and whether there is such a tuple at all; what is said of one
-        that there is not, is that of a single step.
+        a, r^ℓ, γ^ℓ, done, k − ℓ, the last state's row, and whether there is such a tuple at all; what is said of
+        one that there is not, is that of a single step.
     """
     n_rows, longest = len(left), lengths.shape[1] - 1
     held, rest, last_states = np.empty_like(rows), np.empty_like(rows), np.empty_like(rows)
