@@ -29,6 +29,7 @@ an interrupted run continues and ends with identical results.
 _EXAMPLES = """\
 examples:
   holdfast train MountainCar-v0 --algo perdqn --k-max 16 --steps 150000
+  holdfast train MountainCar-v0 --persistences 1,2,4,8,16 --set layer_norm=true
   holdfast train cliff --algo perq --episodes 300 --seed 1
   holdfast train my_envs:make_robot --set learning_rate=1e-3 batch_size=64
   holdfast train --config runs/cliff-perq-k8-s1/config.json --out runs/again
@@ -290,6 +291,10 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
             options[name] = {**(before if isinstance(before, dict) else {}), **keyword_arguments(option, pairs)}
     if "algo" in given and given["algo"] != options.get("algo", given["algo"]) and arguments.resume is not None:
         raise InputError(f"--algo must be that of the run, {options['algo']}, not {given['algo']}")
+    for name, other in (("k_max", "persistences"), ("persistences", "k_max")):
+        if name in given:
+            # They say the same thing, and the command line counts more than a file.
+            options.pop(other, None)
     return options | given
 
 
