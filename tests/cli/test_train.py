@@ -154,6 +154,36 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
     assert len(read_rows(tmp_path / "run/metrics.csv")["episode"]) == 4
 
 
+def test_a_sparse_set_and_every_lever(capsys: pytest.CaptureFixture[str]) -> None:
+    levers = (
+        "layer_norm=true dueling=options clip_targets=true importance=batch shared_draws=true explore_by=steps "
+        "average_rate=0.01 learning_rate_final=0.0001"
+    )
+    line = f"{NETWORK} {levers}".replace("--k-max 3", "--persistences 1,2,4")
+    assert train(line) == 0
+    (run,) = Path("runs").iterdir()
+    assert run.name == "CartPole-v1-perdqn-k1-2-4-s0"
+    assert "k in {1,2,4}" in capsys.readouterr().err
+    arguments = json.loads((run / "config.json").read_text("utf-8"))["set"]
+    assert (arguments["k_max"], arguments["persistences"]) == (4, [1, 2, 4])
+    for pair in levers.split():
+        name, _, value = pair.partition("=")
+        assert str(arguments[name]).lower() == value
+    # The same again from its file, and on from where it stopped.
+    assert train(f"--config {run}/config.json --out again --quiet") == 0
+    assert train(f"--resume {run} --steps 80 --quiet") == 0
+    assert json.loads(Path("again/config.json").read_text("utf-8"))["set"] == arguments
+    assert main(["runs", "runs"]) == 0
+    assert "1,2,4" in capsys.readouterr().out
+    assert main(["evaluate", str(run), "--episodes", "2", "--sweep-tolerance"]) == 0
+
+
+def test_a_set_on_the_command_line_takes_the_place_of_a_files_k_max() -> None:
+    Path("my.toml").write_text('env = "CartPole-v1"\nk-max = 5\nsteps = 30\neval_every = 0\n', "utf-8")
+    assert train("--config my.toml --persistences 1,3 --set learning_starts=100 --out run --quiet") == 0
+    assert json.loads(Path("run/config.json").read_text("utf-8"))["set"]["persistences"] == [1, 3]
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
@@ -176,6 +206,28 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
         ("cliff --algo q --k-max 3", "--k-max must not be given for q"),
         ("cliff --algo perq --k-max 3 --set k_max=4", "--k-max must be given once, not as 3 and in --set as 4"),
         ("cliff --algo dqn --set k_max=3", "--algo dqn stands for k_max=1"),
+        ("CartPole-v1 --persistences 1,2 --k-max 2", "argument --k-max: not allowed with argument --persistences"),
+        ("CartPole-v1 --persistences 2,4", "--persistences must begin with 1 and increase, as [1, 2, 4, 8] does"),
+        ("CartPole-v1 --persistences 1,4,2", "--persistences must begin with 1 and increase"),
+        ("CartPole-v1 --persistences 1,2,2", "--persistences must begin with 1 and increase"),
+        ("CartPole-v1 --persistences 1,0", "each of --persistences must be a whole number of at least 1, not 0"),
+        ("CartPole-v1 --persistences 1,two", "argument --persistences: invalid list of whole numbers value"),
+        (f"CartPole-v1 --persistences 1,{10**22}", "less than 2147483648"),
+        ("CartPole-v1 --persistences 1,60 --set buffer_size=50", "--persistences must be at most buffer_size"),
+        ("CartPole-v1 --set persistences=[1,2] k_max=4", "k_max and persistences say the same thing"),
+        ("CartPole-v1 --persistences 1,2 --set k_max=4", "persistences say the same thing"),
+        ("CartPole-v1 --persistences 1,2 --set persistences=[1,4]", "--persistences must be given once"),
+        ("CartPole-v1 --algo ez-dqn --persistences 1,2", "--persistences must not be given for ez-dqn"),
+        ("cliff --algo perq --persistences 1,2", "--persistences must not be given for perq"),
+        ("CartPole-v1 --algo dqn --set persistences=[1,2]", "--algo dqn stands for persistences=None"),
+        ("CartPole-v1 --set dueling=both", "dueling must be False, True, 'heads' or 'options', not 'both'"),
+        ("CartPole-v1 --set explore_by=episodes", "explore_by must be one of 'options', 'steps'"),
+        ("CartPole-v1 --set importance=all", "importance must be one of 'buffer', 'batch'"),
+        ("CartPole-v1 --set average_rate=2", "average_rate must be a number in [0, 1]"),
+        (
+            "CartPole-v1 --set learning_rate=lin_0.001 learning_rate_final=1e-5",
+            "learning_rate_final must be None with a schedule as learning_rate",
+        ),
         ("cliff --algo perq --steps 0", "--steps must be a whole number of at least 1"),
         ("cliff --algo perq --seed -1", "--seed must be a whole number of at least 0"),
         ("cliff --algo perq --n-envs 2", "--n-envs must be 1 for perq"),

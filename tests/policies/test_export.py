@@ -167,11 +167,30 @@ def test_every_activation(activation: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("k_max", [1, 5])
 @pytest.mark.parametrize("head_arch", [[], [8], [8, 4]])
-@pytest.mark.parametrize("dueling", [False, True])
-def test_every_kind_of_head(head_arch: list[int], dueling: bool, k_max: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dueling", [False, True, "options"])
+def test_every_kind_of_head(head_arch: list[int], dueling: bool | str, k_max: int, tmp_path: Path) -> None:
     policy = policy_for(SPACES["box"], k_max, head_arch=head_arch, dueling=dueling, net_arch=[7, 6], seed=3)
     export_onnx(saved(policy, tmp_path / "run"), tmp_path / "policy.onnx", check=20)
     same(tmp_path / "run", tmp_path / "policy.onnx", SPACES["box"])
+
+
+@pytest.mark.parametrize("head_arch", [[], [8]])
+@pytest.mark.parametrize("dueling", [False, "heads", "options"])
+def test_normalised_layers_and_a_sparse_set(head_arch: list[int], dueling: bool | str, tmp_path: Path) -> None:
+    levers = {"layer_norm": True, "persistences": (1, 3, 8), "dueling": dueling, "head_arch": head_arch}
+    policy = policy_for(SPACES["unbounded"], net_arch=[16, 24], seed=4, **levers)
+    with torch.no_grad():
+        for norm in (layer for layer in policy.q_net.trunk if isinstance(layer, torch.nn.LayerNorm)):
+            norm.weight.uniform_(0.5, 2.0)
+            norm.bias.uniform_(-1.0, 1.0)
+        policy.q_net.heads.layers[-1].bias.zero_()
+    export = export_onnx(saved(policy, tmp_path / "run"), tmp_path / "policy.onnx", check=50)
+    same(tmp_path / "run", tmp_path / "policy.onnx", SPACES["unbounded"])
+    assert (export.metadata["k_max"], export.metadata["persistences"]) == ("8", "1,3,8")
+    assert export.outputs[-1].shape == (int(policy.action_space.n), 3)
+    found = decided(tmp_path / "policy.onnx", sampled(SPACES["unbounded"], 200))
+    assert set(np.unique(found.hold)) <= {1, 3, 8}
+    assert len(np.unique(found.hold)) > 1
 
 
 @pytest.mark.parametrize(
@@ -431,12 +450,13 @@ def test_a_wrong_tie_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         export_onnx(run, tmp_path / "policy.onnx", check=1)
 
 
-@pytest.mark.parametrize("wrong", [{"tolerance": 3.1}, {"first_action": 0}], ids=str)
+@pytest.mark.parametrize("wrong", [{"tolerance": 3.1}, {"first_action": 0}, {"persistences": range(2, 10)}], ids=str)
 def test_a_wrong_rule_is_found(wrong: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decide = Graph.decide
 
-    def wrongly(graph: Graph, values: str, a: int, k: int, tolerance: float, first_action: int) -> None:
-        decide(graph, values, a, k, **{"tolerance": tolerance, "first_action": first_action, **wrong})
+    def wrongly(graph: Graph, values: str, a: int, k: int, tolerance: float, first_action: int, held: Any) -> None:
+        rightly = {"tolerance": tolerance, "first_action": first_action, "persistences": held}
+        decide(graph, values, a, k, **{**rightly, **wrong})
 
     run = saved(policy_for(SPACES["box"], 8, decision_tolerance=3.0), tmp_path / "run")
     monkeypatch.setattr(Graph, "decide", wrongly)

@@ -206,3 +206,91 @@ def test_a_dictionary_that_is_larger_than_its_weights_is_refused(
     )
     with pytest.raises(ValueError, match="the weights of its layers, and no others"):
         load_policy(tmp_path)
+
+
+# Levers ---------------------------------------------------------------------------------------------------------
+
+LEVERS: dict[str, Any] = {
+    "persistences": (1, 2, 4, 8),
+    "layer_norm": True,
+    "dueling": "options",
+    "average_rate": 0.01,
+}
+
+
+def with_levers() -> PerDQN:
+    """An agent whose averaged weights are others than those that it trains."""
+    model = PerDQN("MlpPolicy", "CartPole-v1", buffer_size=200, learning_starts=20, seed=0, **LEVERS)
+    model.learn(60)
+    with torch.no_grad():
+        for part in model.q_net.parameters():
+            part.add_(torch.randn_like(part))
+    return model
+
+
+def test_what_is_saved_is_what_is_evaluated(tmp_path: Path) -> None:
+    model = with_levers()
+    write_policy(tmp_path, network_state("perdqn", model.policy))
+    loaded = load_policy(tmp_path).policy
+    for name, weights in model.policy.q_net_average.state_dict().items():
+        assert torch.equal(loaded.q_net.state_dict()[name], weights)
+        assert not torch.equal(model.q_net.state_dict()[name], weights)
+    assert (loaded.average_rate, loaded.persistences, loaded.k_max) == (0.0, (1, 2, 4, 8), 8)
+    assert (loaded.layer_norm, loaded.dueling) == (True, "options")
+    seen = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    ours, theirs = model.policy.decide(seen), loaded.decide(seen)
+    for one, two in zip(ours, theirs, strict=True):
+        assert np.array_equal(one, two)
+    assert set(ours.hold) <= {1, 2, 4, 8}
+    assert ours.values.shape == (200, 2, 4)
+
+
+def test_a_policy_from_before_there_were_levers_is_read(tmp_path: Path) -> None:
+    model = PerDQN("MlpPolicy", "CartPole-v1", k_max=3, buffer_size=50, dueling=True, seed=0)
+    state = network_state("perdqn", model.policy)
+    for name in ("persistences", "layer_norm", "average_rate"):
+        del state["arguments"][name]
+    state["arguments"]["dueling"] = True
+    write_policy(tmp_path, state)
+    seen = np.zeros(4, np.float32)
+    assert np.array_equal(load_policy(tmp_path).decide(seen).values, model.policy.decide(seen).values)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("persistences", [2, 4, 8], "must begin with 1 and increase"),
+        ("persistences", [1, 4, 2, 8], "must begin with 1 and increase"),
+        ("persistences", [1, 2, 2, 8], "must begin with 1 and increase"),
+        ("persistences", [1, 2, 4.5, 8], "a whole number of at least 1"),
+        ("persistences", [1, 2, 4, 9], "must have its longest persistence"),
+        ("persistences", [1, 2, 8], "the weights of its layers|size|shape"),
+        ("persistences", "1248", "must have a list of whole numbers as 'persistences'"),
+        ("persistences", 8, "must have a list of whole numbers as 'persistences'"),
+        ("persistences", None, "the weights of its layers|size|shape"),
+        ("k_max", 4, "must have its longest persistence"),
+        ("layer_norm", 1, "must have true or false as 'layer_norm'"),
+        ("layer_norm", False, "the weights of its layers, and no others"),
+        ("dueling", 1, "as 'dueling'"),
+        ("dueling", "both", "as 'dueling'"),
+        ("dueling", None, "as 'dueling'"),
+        ("dueling", False, "the weights of its layers|size|shape"),
+        ("dueling", "heads", "the weights of its layers|size|shape"),
+        ("average_rate", 0.5, "must have 0 as 'average_rate'"),
+        ("average_rate", None, "must have 0 as 'average_rate'"),
+    ],
+)
+def test_damaged_levers_are_refused(name: str, value: Any, message: str, tmp_path: Path) -> None:
+    state = network_state("perdqn", with_levers().policy)
+    state["arguments"][name] = value
+    write_policy(tmp_path, state)
+    with pytest.raises(ValueError, match=message):
+        load_policy(tmp_path)
+
+
+def test_a_persistence_that_no_number_holds_is_refused(tmp_path: Path) -> None:
+    state = network_state("perdqn", with_levers().policy)
+    state["arguments"] |= {"persistences": [1, 2, 4, 10**30], "k_max": 10**30}
+    write_policy(tmp_path, state)
+    with pytest.raises(ValueError, match="must have its longest persistence, below 2147483648, as 'k_max'"):
+        load_policy(tmp_path)

@@ -13,6 +13,7 @@ from holdfast.cli.verbs import add_verb
 
 if TYPE_CHECKING:
     from holdfast.runs import RunStatus
+    from holdfast.runs.config import RunConfig
 
 __all__ = ["add_parser"]
 
@@ -63,7 +64,7 @@ def _as_text(found: list[RunStatus], top: Path) -> str:
             (
                 named,
                 "?" if config is None else config.algo,
-                str(config.k_max) if config is not None and "k_max" in config.arguments else "",
+                "" if config is None else _held(config),
                 "?" if config is None else config.label,
                 f"{status.steps:,}",
                 "-" if status.last_return is None else f"{status.last_return:.4g}",
@@ -79,6 +80,13 @@ def _as_text(found: list[RunStatus], top: Path) -> str:
         lines = _lines([row[:place] + row[place + 1 :] for row in rows])
     lines += [f"{status.path}: {status.problem}" for status in found if status.problem]
     return "\n".join(map(printable, lines)) + "\n"
+
+
+def _held(config: RunConfig) -> str:
+    """The largest persistence, or those of a sparse set."""
+    if config.persistences is not None:
+        return ",".join(map(str, config.persistences))
+    return str(config.k_max) if "k_max" in config.arguments else ""
 
 
 def _lines(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -101,6 +109,7 @@ def _as_json(status: RunStatus) -> dict[str, Any]:
         "algo": None if config is None else config.algo,
         "environment": None if config is None else config.label,
         "k_max": None if config is None else config.k_max,
+        "persistences": None if config is None else config.persistences,
         "seed": None if config is None else config.seed,
         "steps": status.steps,
         "episodes": status.episodes,

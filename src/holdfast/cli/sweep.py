@@ -31,7 +31,7 @@ examples:
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    from holdfast.cli.train import whole_number
+    from holdfast.cli.train import whole_number, whole_numbers
 
     parser = add_verb(
         verbs,
@@ -54,6 +54,13 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument(
         "--k-max", metavar="K,K,...", help="the longest holds to try, as --grid k_max=K,K,...; or one for all"
+    )
+    parser.add_argument(
+        "--persistences",
+        type=whole_numbers,
+        metavar="1,K,...",
+        help="the persistences to choose from, such as 1,2,4,8, for all; several sets as "
+        "--grid 'persistences=[1,2,4],[1,4]'",
     )
     parser.add_argument(
         "--seeds",
@@ -92,8 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.k_max is not None and any(pair.partition("=")[0] == "k_max" for pair in arguments.grid):
         raise InputError("give --k-max or --grid k_max, not both")
     grid = _grid([*([f"k_max={arguments.k_max}"] if arguments.k_max is not None else []), *arguments.grid])
+    if arguments.persistences is not None:
+        for name in ("k_max", "persistences"):
+            if name in grid:
+                raise InputError(f"give --persistences or values of {name}, not both")
+        grid = {"persistences": [arguments.persistences], **grid}
     if not grid:
-        raise InputError("--grid or --k-max must be given: what is to be compared")
+        raise InputError("--grid, --k-max or --persistences must be given: what is to be compared")
     sweep, jobs = grid_jobs(_options(arguments), grid, check_integer("seeds", arguments.seeds))
     folder = arguments.out or _folder(jobs[0].setting, grid)
     check_campaign_folder(sweep, jobs, folder, arguments.resume)

@@ -29,6 +29,7 @@ an interrupted run continues and ends with identical results.
 _EXAMPLES = """\
 examples:
   holdfast train MountainCar-v0 --algo perdqn --k-max 16 --steps 150000
+  holdfast train MountainCar-v0 --persistences 1,2,4,8,16 --set layer_norm=true
   holdfast train cliff --algo perq --episodes 300 --seed 1
   holdfast train my_envs:make_robot --set learning_rate=1e-3 batch_size=64
   holdfast train --config runs/cliff-perq-k8-s1/config.json --out runs/again
@@ -46,6 +47,7 @@ _PLAIN = (
     "environment",
     "algo",
     "k_max",
+    "persistences",
     "steps",
     "episodes",
     "seed",
@@ -132,7 +134,14 @@ def add_parser(verbs: Any) -> None:
         "or module:callable, a function of yours that returns an environment",
     )
     parser.add_argument("--algo", metavar="NAME", help=_algorithms())
-    parser.add_argument("--k-max", type=whole_number, metavar="K", help="largest persistence (default: 8)")
+    held = parser.add_mutually_exclusive_group()
+    held.add_argument("--k-max", type=whole_number, metavar="K", help="largest persistence (default: 8)")
+    held.add_argument(
+        "--persistences",
+        type=whole_numbers,
+        metavar="1,K,...",
+        help="the persistences to choose from, such as 1,2,4,8, instead of all up to --k-max",
+    )
     parser.add_argument(
         "--steps", type=whole_number, metavar="N", help="steps to train (default with a network: 100000)"
     )
@@ -215,6 +224,14 @@ def whole_number(text: str) -> int:
 whole_number.__name__ = "whole number"  # what argparse calls it
 
 
+def whole_numbers(text: str) -> list[int]:
+    """Whole numbers with commas between."""
+    return [whole_number(part) for part in text.split(",")]
+
+
+whole_numbers.__name__ = "list of whole numbers"
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Train, print."""
     from holdfast.envs import is_code
@@ -270,6 +287,10 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
             options[name] = {**(before if isinstance(before, dict) else {}), **keyword_arguments(option, pairs)}
     if "algo" in given and given["algo"] != options.get("algo", given["algo"]) and arguments.resume is not None:
         raise InputError(f"--algo must be that of the run, {options['algo']}, not {given['algo']}")
+    for name, other in (("k_max", "persistences"), ("persistences", "k_max")):
+        if name in given:
+            # They say the same thing, and the command line counts more than a file.
+            options.pop(other, None)
     return options | given
 
 

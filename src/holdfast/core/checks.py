@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ __all__ = [
     "check_discount",
     "check_duration",
     "check_integer",
+    "check_persistences",
     "check_probability",
     "check_real",
 ]
@@ -37,6 +40,21 @@ def check_integer(name: str, value: Any, at_least: int = 1) -> int:
     if number < at_least:
         raise InputError(message, name)
     return number
+
+
+def check_persistences(name: str, value: Any) -> tuple[int, ...] | None:
+    """An increasing set of persistences that begins with 1, or None for all up to a largest one."""
+    if value is None:
+        return None
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InputTypeError(f"{name} must be numbers such as [1, 2, 4, 8], not {value!r}", name)
+    try:
+        numbers = [check_integer(f"each of {name}", number) for number in value]
+    except InputError as error:
+        raise type(error)(str(error), name) from None
+    if not numbers or numbers[0] != 1 or any(b <= a for a, b in itertools.pairwise(numbers)):
+        raise InputError(f"{name} must begin with 1 and increase, as [1, 2, 4, 8] does, not {numbers}", name)
+    return tuple(numbers)
 
 
 def check_real(

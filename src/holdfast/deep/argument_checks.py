@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable
 from typing import Any
 
 from gymnasium import spaces
@@ -18,7 +16,6 @@ __all__ = [
     "check_dueling",
     "check_layers",
     "check_mapping",
-    "check_persistences",
     "check_scaling",
     "check_spaces",
     "check_subclass",
@@ -70,18 +67,6 @@ def check_layers(name: str, value: Any) -> list[int]:
         return [check_integer(f"a layer width in {name}", width) for width in value]
     except InputError as error:
         raise type(error)(str(error), argument) from None
-
-
-def check_persistences(name: str, value: Any) -> tuple[int, ...] | None:
-    """An increasing set of persistences that begins with 1, or None for all up to a largest one."""
-    if value is None:
-        return None
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InputTypeError(f"{name} must be numbers such as [1, 2, 4, 8], not {value!r}", name)
-    numbers = [check_integer(f"each of {name}", number) for number in value]
-    if not numbers or numbers[0] != 1 or any(b <= a for a, b in itertools.pairwise(numbers)):
-        raise InputError(f"{name} must begin with 1 and increase, as [1, 2, 4, 8] does, not {numbers}", name)
-    return tuple(numbers)
 
 
 def check_dueling(name: str, value: Any) -> bool | str:

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
+from holdfast.core.checks import check_choice, check_discount, check_integer, check_persistences, check_real
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.deep.argument_checks import (
     check_dueling,
     check_layers,
-    check_persistences,
     check_scaling,
     check_window,
 )

@@ -25,6 +25,7 @@ def draw_option_values(
     action_names: Sequence[str],
     titles: Sequence[str],
     label: str = "$Q(s, a, k)$",
+    persistences: Sequence[int] | None = None,
 ) -> Figure:
     """Q(s,a,k) over k, one panel per state and one line per action; what was chosen is ringed.
 
@@ -36,6 +37,7 @@ def draw_option_values(
         action_names: (A,).
         titles: Of each state, written above its panel.
         label: What the values are.
+        persistences: The K of them; 1..K by default.
     """
     tables = [np.asarray(table, dtype=np.float64) for table in values]
     if not tables or any(table.ndim != 2 or len(table) != len(action_names) for table in tables):
@@ -49,7 +51,8 @@ def draw_option_values(
         )
         panels = [figure.add_subplot(rows, columns, number + 1) for number in range(len(tables))]
         for number, (axes, table, option, title) in enumerate(zip(panels, tables, chosen, titles, strict=True)):
-            _draw_panel(axes, table, option, title, action_names, colors)
+            held = range(1, table.shape[1] + 1) if persistences is None else persistences
+            _draw_panel(axes, table, option, title, action_names, colors, list(held))
             if number % columns == 0:
                 axes.set_ylabel(label)
             if number + columns >= len(tables):
@@ -66,8 +69,8 @@ def _draw_panel(
     title: str,
     action_names: Sequence[str],
     colors: Mapping[int, str],
+    persistences: list[int],
 ) -> None:
-    persistences = np.arange(1, table.shape[1] + 1)
     others = [number for number in range(len(table)) if number not in colors]
     for position, number in enumerate(others):
         axes.plot(persistences, table[number], color=MISSING, label="_" if position else "others", zorder=1)
@@ -84,7 +87,7 @@ def _draw_panel(
     action, hold = option
     axes.plot(
         [hold],
-        [table[action, hold - 1]],
+        [table[action, persistences.index(hold)]],
         marker="o",
         markersize=10,
         markerfacecolor="none",

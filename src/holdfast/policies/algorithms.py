@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.checks import check_persistences
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,12 +99,20 @@ class Algorithm:
             name: argument.check(given[name]) if name in given else argument.default
             for name, argument in known.items()
         }
-        if "persistences" in known:
-            if "k_max" in given and "persistences" not in given:
-                found["persistences"] = None
-            if found["persistences"] is not None and "k_max" not in given:
-                found["k_max"] = found["persistences"][-1]
-        return found
+        if "k_max" in given and "persistences" in known and "persistences" not in given:
+            # By itself it stands for all of 1..k_max.
+            found["persistences"] = None
+        if found.get("persistences") is None:
+            return found
+        numbers = check_persistences("persistences", found["persistences"]) or ()
+        longest = known["k_max"].check(numbers[-1])
+        if given.get("k_max", longest) != longest:
+            raise InputError(
+                f"k_max and persistences say the same thing: give one of them, not {given['k_max']} and {numbers}",
+                "k_max",
+                "persistences",
+            )
+        return {**found, "persistences": list(numbers), "k_max": longest}
 
 
 ALGORITHMS: dict[str, Algorithm] = {

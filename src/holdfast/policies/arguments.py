@@ -113,6 +113,9 @@ def as_python(arguments: Mapping[str, Any]) -> dict[str, Any]:
         found["learning_rate"] = _falling_rate(found["learning_rate"])
     if isinstance(found.get("train_freq"), list):
         found["train_freq"] = tuple(found["train_freq"])
+    if found.get("persistences") is not None:
+        # The longest of them.
+        found.pop("k_max", None)
     if found.get("policy_kwargs"):
         found["policy_kwargs"] = policy_arguments(found["policy_kwargs"])
     return found

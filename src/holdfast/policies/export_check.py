@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.choice import Decision, few_decision_option
 from holdfast.core.errors import InputError
+from holdfast.core.options import persistence_index
 from holdfast.core.user_code import is_raised_by_holdfast
 from holdfast.policies.actors import NetworkActor, TableActor
 from holdfast.policies.onnx_policies import space_inputs
@@ -94,7 +95,7 @@ def _batch_size(actor: NetworkActor | TableActor, space: spaces.Space[Any]) -> i
     if isinstance(actor, TableActor):
         numbers = actor.policy.table[0].size
     else:
-        numbers = int(actor.policy.action_space.n) * actor.policy.k_max
+        numbers = int(actor.policy.action_space.n) * len(actor.policy.durations)
     parts = space.spaces.values() if isinstance(space, spaces.Dict) else (space,)
     numbers += sum(math.prod(part.shape or ()) for part in parts)
     return max(1, min(_BATCH, _NUMBERS_AT_ONCE // int(numbers)))
@@ -122,7 +123,8 @@ def _by_the_rule(actor: NetworkActor | TableActor, values: NDArray[Any]) -> Deci
     if isinstance(actor, TableActor):
         return None
     with np.errstate(over="ignore"):
-        actions, holds = few_decision_option(values, actor.policy.decision_tolerance)
+        actions, counted = few_decision_option(values, actor.policy.decision_tolerance)
+    holds = actor.policy.durations[persistence_index(counted)]
     return Decision(actions + actor.policy.action_space.start, holds, values)
 
 

@@ -80,9 +80,27 @@ class Graph:
         outside = self.add("Where", is_negative, self.constant(n, np.int64), index)
         return self.add("Gather", self.constant(np.arange(n, dtype=np.int64)), outside)
 
-    def decide(self, values: str, n_actions: int, k_max: int, tolerance: float, first_action: int) -> None:
-        """Make ``few_decision_option`` of ``values``, (n, A, K), the graph's outputs."""
-        durations = self.constant(duration_at(np.arange(k_max, dtype=np.int64)))
+    def decide(
+        self,
+        values: str,
+        n_actions: int,
+        k_max: int,
+        tolerance: float,
+        first_action: int,
+        persistences: Sequence[int] | None = None,
+    ) -> None:
+        """Make ``few_decision_option`` of ``values``, (n, A, K), the graph's outputs.
+
+        Args:
+            values: Name of the node.
+            n_actions: A.
+            k_max: K.
+            tolerance: What a longer hold may cost.
+            first_action: Number of the first action.
+            persistences: The K holds; 1..K by default.
+        """
+        holds = duration_at(np.arange(k_max)) if persistences is None else persistences
+        durations = self.constant(np.asarray(holds, dtype=np.int64))
         n_holds = self.constant(k_max, np.int64)
         flat = self.add("Reshape", values, self.constant([0, n_actions * k_max], np.int64))
         best = self._first_maximum(flat)

@@ -55,15 +55,16 @@ def network_graph(policy: OptionPolicy) -> Graph:
     """
     from holdfast.deep.networks.option_network import OptionQNetwork
 
-    network = policy.q_net
+    network = policy.averaged_net
     if type(network) is not OptionQNetwork:
         raise InputError(f"a policy with the network {type(network).__name__} cannot be exported")
-    n_actions, k_max = int(policy.action_space.n), policy.k_max
+    n_actions, k_max = int(policy.action_space.n), len(policy.durations)
     inputs = space_inputs(policy.observation_space)
     graph = Graph(list(inputs.values()), _outputs("float32", n_actions, k_max))
     features = _layers(graph, network.trunk, _features(graph, network, inputs))
     values = _heads(graph, network.heads, features)
-    graph.decide(values, n_actions, k_max, policy.decision_tolerance, int(policy.action_space.start))
+    first_action = int(policy.action_space.start)
+    graph.decide(values, n_actions, k_max, policy.decision_tolerance, first_action, policy.durations)
     return graph
 
 
@@ -149,6 +150,9 @@ def _layers(graph: Graph, module: Any, seen: str) -> str:
         case "Linear":
             weights = [graph.constant(_array(part)) for part in (module.weight, module.bias)]
             return graph.add("Gemm", seen, *weights, transB=1)
+        case "LayerNorm":
+            weights = [graph.constant(_array(part)) for part in (module.weight, module.bias)]
+            return graph.add("LayerNormalization", seen, *weights, axis=-1, epsilon=float(module.eps))
         case "Conv2d":
             weights = [graph.constant(_array(part)) for part in (module.weight, module.bias)]
             return graph.add("Conv", seen, *weights, strides=list(module.stride))
@@ -194,15 +198,29 @@ def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
         values = _activated(graph, heads.activation, values)
         values = graph.add("MatMul", values, graph.constant(_array(layer.weight.transpose(1, 2))))
         values = graph.add("Add", values, graph.constant(_array(layer.bias.unsqueeze(1))))
-    if heads.has_state_value:
-        state_value, advantages = _last_axis(graph, values, 0, 1), _last_axis(graph, values, 1, 2**31)
-        mean = graph.add("ReduceMean", advantages, axes=[2], keepdims=1)
-        values = graph.add("Sub", graph.add("Add", state_value, advantages), mean)
+    if heads.dueling:
+        values = _joined(graph, heads, values)
     return graph.add("Transpose", values, perm=[1, 2, 0])
 
 
-def _last_axis(graph: Graph, values: str, begin: int, end: int) -> str:
-    return graph.add("Slice", values, *(graph.constant([number], np.int64) for number in (begin, end, 2)))
+def _joined(graph: Graph, heads: StackedHeads, outputs: str) -> str:
+    """State value and advantages added up, (K, n, A), as ``StackedHeads.joined`` does."""
+    if heads.dueling == "heads":
+        state_value, advantages = _slice(graph, outputs, 2, 0, 1), _slice(graph, outputs, 2, 1, 2**31)
+        axes = [2]
+    else:
+        last, advantages = (
+            _slice(graph, outputs, 0, heads.n_heads, 2**31),
+            _slice(graph, outputs, 0, 0, heads.n_heads),
+        )
+        state_value = graph.add("ReduceMean", last, axes=[2], keepdims=1)
+        axes = [0, 2]
+    mean = graph.add("ReduceMean", advantages, axes=axes, keepdims=1)
+    return graph.add("Sub", graph.add("Add", state_value, advantages), mean)
+
+
+def _slice(graph: Graph, values: str, axis: int, begin: int, end: int) -> str:
+    return graph.add("Slice", values, *(graph.constant([number], np.int64) for number in (begin, end, axis)))
 
 
 def _array(tensor: Any) -> Any:

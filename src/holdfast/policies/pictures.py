@@ -160,6 +160,7 @@ def draw_decisions(actor: Actor, env: gymnasium.Env[Any, Any], trip: Trip, n: in
         action_names(env),
         [f"at step {step}" for step in steps],
         "value of holding" if actor.acting == (None, None) else "$Q(s, a, k)$",
+        actor.policy.durations.tolist() if isinstance(actor, NetworkActor) else None,
     )
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.checks import check_persistences
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_array, take_integer, take_mapping
 from holdfast.core.user_code import is_raised_by_holdfast
@@ -40,8 +41,15 @@ _PLACES = {"policy.safetensors": ()}
 _LARGEST = 2**30
 """Bytes that the arrays of a policy may have."""
 
+_LONGEST = 2**31
+"""Steps for which no policy holds an action."""
+
 _NETWORK_ARGUMENTS = ("valued", "normalize_images", "net_arch")
 """What a policy's file holds beside the arguments of an agent that are its policy's."""
+
+
+_UNSAID = {"valued": "options", "persistences": None, "layer_norm": False, "average_rate": 0.0}
+"""What policies are that were saved before they could be anything else."""
 
 
 def write_policy(run: Path | Entry, state: Mapping[str, Any]) -> None:
@@ -172,15 +180,21 @@ def network_state(algorithm: str, policy: OptionPolicy) -> dict[str, Any]:
         "algorithm": algorithm,
         "policy": type(policy).__name__,
         "arguments": {
-            **{name: getattr(policy, name) for name in _argument_names()},
+            **{name: _as_json(getattr(policy, name)) for name in _argument_names()},
+            # What is saved are the averaged weights themselves.
+            "average_rate": 0.0,
             "activation_fn": policy.activation_fn.__name__,
             "features_extractor_class": policy.features_extractor_class.__name__,
             "features_extractor_kwargs": dict(policy.features_extractor_kwargs),
         },
         "observation_space": space_state(policy.observation_space),
         "action_space": space_state(policy.action_space),
-        "weights": {name: as_array(value) for name, value in policy.q_net.state_dict().items()},
+        "weights": {name: as_array(value) for name, value in policy.averaged_net.state_dict().items()},
     }
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _argument_names() -> tuple[str, ...]:
@@ -201,8 +215,7 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     kind = classes.get(str(take(state, "policy")))
     if kind is None:
         raise InputError(f"the saved policy must be one of {', '.join(classes)}")
-    # Before there were skips, policies did not say that they value options.
-    saved = {"valued": "options", **take_mapping(state, "arguments")}
+    saved = {**_UNSAID, **take_mapping(state, "arguments")}
     known = {
         *_argument_names(),
         "activation_fn",
@@ -256,6 +269,7 @@ def _refuse_more_than_there_is(
     from holdfast.deep.arguments import POLICY_ARGUMENTS
 
     largest = sum(getattr(array, "size", 0) for array in weights.values())
+    _check_levers(arguments)
     trunk, head, k_max = arguments["net_arch"], arguments["head_arch"], arguments["k_max"]
     if not all(isinstance(part, list) and all(type(units) is int for units in part) for part in (trunk, head)):
         raise InputError("the saved policy must have lists of whole numbers as 'net_arch' and 'head_arch'")
@@ -270,7 +284,8 @@ def _refuse_more_than_there_is(
     widths = [n_features or 1, *trunk]
     products = [one * other for one, other in pairwise(widths)]
     # The heads: K with an output for each action; or one for the actions and one with an output for each skip.
-    heads = ((k_max, n_actions),) if arguments["valued"] == "options" else ((1, n_actions), (1, k_max))
+    n_heads = k_max if arguments["persistences"] is None else len(arguments["persistences"])
+    heads = ((n_heads, n_actions),) if arguments["valued"] == "options" else ((1, n_actions), (1, k_max))
     for number, outputs in heads:
         products += [number * one * other for one, other in pairwise([widths[-1], *head, outputs])]
     if kwargs:
@@ -279,6 +294,24 @@ def _refuse_more_than_there_is(
     sizes = (*widths, *head, n_actions)
     if any(units < 1 for units in sizes) or any(product > largest for product in products):
         raise InputError("the saved policy must have the weights of its layers, and no others")
+
+
+def _check_levers(arguments: Mapping[str, Any]) -> None:
+    persistences, dueling = arguments["persistences"], arguments["dueling"]
+    if type(dueling) is not bool and dueling not in ("heads", "options"):
+        raise InputError("the saved policy must have true, false, 'heads' or 'options' as 'dueling'")
+    if arguments["average_rate"] != 0.0:
+        raise InputError("the saved policy must have 0 as 'average_rate'")
+    if persistences is None:
+        return
+    if not isinstance(persistences, list) or arguments["valued"] != "options":
+        raise InputError("the saved policy must have a list of whole numbers as 'persistences', or none")
+    try:
+        numbers = check_persistences("persistences", persistences)
+    except InputError as error:
+        raise InputError(f"the saved policy is damaged: {error}") from None
+    if numbers is None or numbers[-1] != arguments["k_max"] or numbers[-1] >= _LONGEST:
+        raise InputError(f"the saved policy must have its longest persistence, below {_LONGEST}, as 'k_max'")
 
 
 def _flat_size(space: Any) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
-from holdfast.core.checks import check_integer, check_real
+from holdfast.core.checks import check_integer, check_persistences, check_real
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import json_copy
 from holdfast.files import Entry, as_entry, parse_json
@@ -42,6 +42,7 @@ OPTIONS = (
     "label",
     "algo",
     "k_max",
+    "persistences",
     "set",
     "seed",
     "n_envs",
@@ -115,6 +116,20 @@ class RunConfig:
     def k_max(self) -> int:
         """The largest persistence."""
         return int(self.arguments.get("k_max", self.algorithm.stands_for.get("k_max", 1)))
+
+    @property
+    def persistences(self) -> list[int] | None:
+        """Those that an option may have; None for all up to the largest."""
+        return self.arguments.get("persistences")
+
+    @property
+    def held(self) -> str:
+        """For how long actions may be held, in a heading; nothing where that is not to be chosen."""
+        if "k_max" not in self.arguments:
+            return ""
+        if self.persistences is None:
+            return f"K={self.k_max}"
+        return f"k in {{{','.join(map(str, self.persistences))}}}"
 
     def is_reached(self, steps: int, episodes: int) -> bool:
         """Whether a run that has got so far is over."""
@@ -232,6 +247,8 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
                 "set",
             )
         given["k_max"] = options["k_max"]
+    if options.get("persistences") is not None:
+        given["persistences"] = _persistences(algorithm, options, given)
     arguments = algorithm.complete(given)
     env_kwargs = _json_mapping(options, "env_kwargs")
     environment, env_kwargs, label = _environment(options["environment"], env_kwargs, options.get("label"))
@@ -270,6 +287,24 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
     )
 
 
+def _persistences(algorithm: Algorithm, options: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+    """The set of persistences that is given beside ``set``."""
+    value = options["persistences"]
+    if "persistences" not in algorithm.arguments():
+        raise InputError(
+            f"persistences must not be given for {algorithm.name}, which has no choice of them", "persistences"
+        )
+    if options.get("k_max") is not None:
+        raise InputError("k_max and persistences say the same thing: give one of them", "k_max", "persistences")
+    if given.get("persistences", value) != value:
+        raise InputError(
+            f"persistences must be given once, not as {value} and in set as {given['persistences']}",
+            "persistences",
+            "set",
+        )
+    return value
+
+
 def run_name(options: Mapping[str, Any]) -> str:
     """A name for the folder of the run that ``options`` describe; whether they will do is not looked at."""
     from holdfast.envs.lookup import is_map_path
@@ -280,6 +315,9 @@ def run_name(options: Mapping[str, Any]) -> str:
     given = _mapping(options, "set")
     own = algorithm.arguments().get("k_max")
     held = "" if own is None else f"-k{options.get('k_max') or given.get('k_max') or own.default}"
+    sparse = options.get("persistences") or given.get("persistences")
+    if own is not None and isinstance(sparse, list | tuple):
+        held = f"-k{file_name('-'.join(map(str, sparse)))}"
     return f"{file_name(str(label))}-{algorithm.name}{held}-s{options.get('seed', 0)}"
 
 
@@ -301,7 +339,10 @@ def stored_config(options: Mapping[str, Any], path: Path) -> RunConfig:
             if not isinstance(values[name], dict):
                 raise InputError(f"{_file_key(name)} must be a mapping, not {values[name]!r}")
         find_algorithm(values["algo"])
-        check_integer("k_max", values["arguments"].get("k_max", 1))
+        k_max = check_integer("k_max", values["arguments"].get("k_max", 1))
+        persistences = check_persistences("persistences", values["arguments"].get("persistences"))
+        if persistences is not None and persistences[-1] != k_max:
+            raise InputError(f"k_max must be the longest of persistences, {persistences[-1]}, not {k_max}")
         for name, at_least in (
             ("seed", 0),
             ("n_envs", 1),

@@ -237,4 +237,4 @@ def _told(config: RunConfig) -> dict[str, Any]:
 
 def _short_name(config: RunConfig) -> str:
     title = ALGORITHMS[config.algo].title
-    return f"{title}, K={config.k_max}" if "k_max" in config.arguments else title
+    return f"{title}, {config.held}" if config.held else title

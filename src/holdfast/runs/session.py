@@ -142,7 +142,7 @@ class Session:
             where = f"going on in {self.folder.path} from step {self.steps:,}, episode {self.episodes:,}"
         elif self.folder.metrics.is_there:
             where = f"beginning anew in {self.folder.path}, which has no checkpoint"
-        held = f", K={config.k_max}" if "k_max" in config.arguments else ""
+        held = f", {config.held}" if config.held else ""
         self.reporter.say(f"{config.label}, {config.algo}{held}, seed {config.seed}: {lasting}, {where}")
 
     @property

@@ -61,7 +61,11 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     if take(made_of, "k_max") != str(config.k_max):
         raise InputError(f"{folder.config_file} is damaged: k_max must be that of the checkpoint")
     saved = take_mapping(agent, "replay")
-    n_views = _n_views(saved, config.k_max)
+    persistences = None if config.persistences is None else tuple(config.persistences)
+    is_shared = take(made_of, "shared_draws") == "True"
+    n_trees = _n_trees(saved, config.k_max)
+    # Of an agent that learns from fewer views than it has durations, the trees tell how many.
+    k_max = config.k_max if is_shared or persistences else n_trees or 1
     replay = OptionReplayBuffer(
         size,
         space_from(policy, "observation_space"),
@@ -69,16 +73,18 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
         device="cpu",
         n_envs=config.n_envs,
         handle_timeout_termination=take(made_of, "handle_timeout_termination") != "False",
-        k_max=n_views or 1,
+        k_max=k_max,
         gamma=gamma,
-        prioritized=n_views is not None,
+        prioritized=n_trees is not None,
+        persistences=persistences,
+        shared_draws=is_shared,
     )
     replay.restore(saved)
     return replay
 
 
-def _n_views(saved: Mapping[str, Any], k_max: int) -> int | None:
-    """The views that the agent learned from, which may be fewer than K; None for one that is drawn uniformly."""
+def _n_trees(saved: Mapping[str, Any], k_max: int) -> int | None:
+    """The trees that the agent drew from, which may be fewer than K; None for one view that is drawn uniformly."""
     if take(saved, "trees") is None:
         return None
     leaves = take(take_mapping(saved, "trees"), "leaves")

@@ -156,6 +156,13 @@ class OptionDQN(DQN):
             raise InputError(
                 "learning_rate_final must be None with a schedule as learning_rate", "learning_rate_final"
             )
+        if settings["persistences"] is not None and settings["k_max"] > settings["buffer_size"]:
+            raise InputError(
+                f"persistences must be at most buffer_size, which is {settings['buffer_size']}, "
+                f"not {settings['k_max']}",
+                "persistences",
+                "buffer_size",
+            )
         check_timeouts(settings["timeout_is_terminal"], settings["replay_buffer_kwargs"])
 
     @property
@@ -508,8 +515,10 @@ class OptionDQN(DQN):
         self._update_learning_rate(self.policy.optimizer)
         done = 1.0 - self._current_progress_remaining
         beta = self.priority_beta0 + (1.0 - self.priority_beta0) * done
-        losses = [self._update(batch_size, beta) for _ in range(gradient_steps)]
-        self._n_updates += gradient_steps
+        losses = []
+        for _ in range(gradient_steps):
+            losses.append(self._update(batch_size, beta))
+            self._n_updates += 1
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         if losses:
             self.logger.record("train/loss", sum(losses) / len(losses))
