@@ -110,7 +110,13 @@ ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         Algorithm("perdqn", "PerDQN", "Persistent DQN: all persistences at once", "holdfast.deep:PerDQN"),
-        Algorithm("dqn", "DQN", "every action held for one step", "holdfast.deep:PerDQN", {"k_max": 1}),
+        Algorithm(
+            "dqn",
+            "DQN",
+            "every action held for one step",
+            "holdfast.deep:PerDQN",
+            {"k_max": 1, "persistences": None},
+        ),
         Algorithm(
             "msa-dqn", "MSA-DQN", "no bootstrap across persistences", "holdfast.deep:PerDQN", {"bootstrap": False}
         ),
