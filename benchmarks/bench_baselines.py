@@ -14,8 +14,8 @@ from holdfast.policies import ALGORITHMS, Algorithm
 __all__ = ["tables"]
 
 K_MAX = 8
-SHARED: dict[str, Any] = {**PerDQN.paper_mountain_car(), "device": "cpu", "seed": 0}
-"""The paper's settings for MountainCar."""
+OF_NO_AGENT: dict[str, Any] = {"device": "cpu", "seed": 0}
+"""What the algorithms' lists of arguments leave out."""
 
 
 def tables(settings: Settings) -> Iterator[Table]:
@@ -44,8 +44,12 @@ def _name(algorithm: Algorithm) -> str:
 
 
 def _agent(algorithm: Algorithm, **overrides: Any) -> Any:
+    """An agent with the paper's settings for MountainCar, but for what it stands for."""
+    known = algorithm.arguments()
+    paper = {name: value for name, value in PerDQN.paper_mountain_car().items() if name in known}
     held = {"k_max": K_MAX} if algorithm.holds else {}
-    return algorithm.load()(env="MountainCar-v0", **{**SHARED, **held, **algorithm.stands_for, **overrides})
+    arguments = {**OF_NO_AGENT, **paper, **held, **algorithm.stands_for, **overrides}
+    return algorithm.load()(env="MountainCar-v0", **arguments)
 
 
 def _training(agent: Any, steps: int) -> Callable[[], object]:

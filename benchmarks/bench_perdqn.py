@@ -60,6 +60,7 @@ def _persistent(k_max: int) -> PerDQN:
         batch_size=32,
         head_arch=HEAD,
         policy_kwargs={"net_arch": TRUNK},
+        **PerDQN.plain(),
         **SHARED,
     )
 

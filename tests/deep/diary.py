@@ -17,6 +17,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from holdfast.deep import PerDQN
 from holdfast.deep.agents.regression import Residuals
 from holdfast.deep.replay.ring import OptionBatch
+from tests.deep.earlier_settings import earlier
 from tests.deep.literal_replay import GAMMA, LiteralReplay, Step, encode
 
 BOX = spaces.Box(-np.inf, np.inf, (2,), np.float32)
@@ -105,8 +106,13 @@ IDLE: dict[str, Any] = {
 
 
 def agent(env: Any, policy: str = "MlpPolicy", **arguments: Any) -> PerDQN:
-    """A small PerDQN that does not learn unless told to."""
+    """A small PerDQN that does not learn unless told to, otherwise with the defaults."""
     return PerDQN(policy, env, **{**IDLE, **arguments})
+
+
+def plain_agent(env: Any, policy: str = "MlpPolicy", **arguments: Any) -> PerDQN:
+    """The same one without anything beside the paper's update."""
+    return PerDQN(policy, env, **earlier(PerDQN, {**IDLE, **arguments}))
 
 
 class Decided(NamedTuple):
@@ -148,9 +154,9 @@ def watch_learning(model: PerDQN) -> list[Learned]:
     found: list[Learned] = []
     step = model._step
 
-    def spy(batch: OptionBatch, targets: np.ndarray, residuals: Residuals) -> float:
+    def spy(batch: OptionBatch, targets: np.ndarray, residuals: Residuals, *rest: Any) -> float:
         found.append(Learned(batch, residuals, targets))
-        return step(batch, targets, residuals)
+        return step(batch, targets, residuals, *rest)
 
     model._step = spy  # type: ignore[method-assign]
     return found

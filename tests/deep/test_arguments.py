@@ -29,17 +29,39 @@ def test_help_explains_every_argument(agent):
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_default_is_what_an_agent_has_that_is_given_nothing(agent):
     model = made(agent)
+    defaults = {name: found.default for name, found in inspect.signature(agent).parameters.items()}
+    if defaults.get("persistences") is not None:
+        # Which says what the largest is.
+        defaults["k_max"] = defaults["persistences"][-1]
     for argument in agent.own_arguments:
-        default = inspect.signature(agent).parameters[argument.name].default
-        assert getattr(model, argument.name) == (list(default) if isinstance(default, tuple) else default)
+        value, default = getattr(model, argument.name), defaults[argument.name]
+        assert (tuple(value) if isinstance(value, list) else value) == default
     for name, value in agent.stands_for.items():
         assert getattr(model, name) == value
         assert name not in inspect.signature(agent).parameters
 
 
+def test_a_largest_persistence_stands_for_all_up_to_it_and_a_set_for_its_largest():
+    assert (made(PerDQN, k_max=3).k_max, made(PerDQN, k_max=3).persistences) == (3, None)
+    sparse = made(PerDQN, persistences=[1, 5], k_max=5)
+    assert (sparse.k_max, sparse.persistences) == (5, (1, 5))
+    with pytest.raises(ValueError, match=r"^k_max must be 5, the last of persistences, or not be given, not 3$"):
+        made(PerDQN, persistences=[1, 5], k_max=3)
+
+
+def test_nothing_beside_the_papers_update_is_left_in_plain_settings():
+    plain = PerDQN.plain()
+    defaults = {argument.name: argument.default for argument in OWN_ARGUMENTS}
+    assert all(plain[name] != defaults[name] for name in plain)
+    model = made(PerDQN, **plain)
+    assert {name: getattr(model, name) for name in plain} == plain
+    plain["dueling"] = "options"
+    assert PerDQN.plain()["dueling"] is False
+
+
 def test_an_explanation_anew_replaces_the_one_of_all_agents():
-    assert "Largest persistence K." in PerDQN.__doc__
-    assert "Largest persistence K." not in EZGreedyDQN.__doc__
+    assert "k_max: Largest persistence K" in PerDQN.__doc__
+    assert "k_max: Largest persistence K" not in EZGreedyDQN.__doc__
     assert "Longest duration K of an exploratory action." in EZGreedyDQN.__doc__
 
 
@@ -84,9 +106,9 @@ def test_what_is_the_replays_gets_there_from_the_agent_alone(name):
         made(PerDQN, replay_buffer_kwargs={name: 1})
     model = made(TempoRLDQN, k_max=3, gamma=0.5, prioritized=False, priority_alpha=0.3, pad_terminal=False)
     expected = {"alpha": 0.3, "gamma": 0.5, "prioritized": False, "bootstrap": False, "k_max": 3}
-    expected |= {"pad_terminal": False, "persistences": None, "shared_draws": False, "importance": "buffer"}
+    expected |= {"pad_terminal": False, "persistences": None, "shared_draws": False, "importance": "batch"}
     assert getattr(model.replay_buffer, name) == expected[name]
-    levers = {"persistences": (1, 4), "shared_draws": True, "importance": "batch"}
+    levers = {"persistences": (1, 4), "shared_draws": False, "importance": "buffer"}
     if name in levers:
         assert getattr(made(PerDQN, **levers).replay_buffer, name) == levers[name]
 

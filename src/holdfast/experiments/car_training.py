@@ -135,10 +135,13 @@ def run_training(job: Job, place: Path) -> Mapping[str, Any]:
     """Train, or go on; what the last episodes returned at evenly spaced steps."""
     from holdfast.deep import PerDQN
     from holdfast.experiments.training import episode_columns, train_job
+    from holdfast.policies.algorithms import find_algorithm
 
     setting = job.setting
+    known = find_algorithm(setting["algorithm"]).arguments()
     arguments = {
-        **PerDQN.paper_mountain_car(),
+        # Without what the algorithm stands for.
+        **{name: value for name, value in PerDQN.paper_mountain_car().items() if name in known},
         "schedule_steps": _SCHEDULE,
         "normalize_observations": setting["normalize_observations"],
         **setting["arguments"],

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from holdfast.deep import PerDQN
+from tests.deep.earlier_settings import earlier
 from tests.deep.probes import EAGER, Carousel, ChosenReward, DelayedReward, OneReward, Pier, Probe, SeenReward
 
 
 def learned(probe: type[Probe], steps: int, **arguments: Any) -> np.ndarray:
     """Q(s,a,k) after some steps of random options, (S, A, K)."""
     settings = {"k_max": 3, "gamma": probe.gamma, **EAGER, **arguments}
-    model = PerDQN("MlpPolicy", probe(), **settings)
+    model = PerDQN("MlpPolicy", probe(), **earlier(PerDQN, settings))
     model.learn(steps)
     return model.policy.decide(probe.every_observation()).values
 

@@ -26,6 +26,7 @@ from tests.deep.diary import (
     executed_options,
     expected_replay,
     logs,
+    plain_agent,
     watch_decisions,
     watch_learning,
 )
@@ -63,7 +64,7 @@ def test_learn_64_is_64_steps_with_a_callback_each(n_envs):
 
 
 def test_an_option_straddles_learn_calls():
-    whole, pieces = (agent(diaries(lengths=[100]), prioritized=False) for _ in range(2))
+    whole, pieces = (plain_agent(diaries(lengths=[100]), prioritized=False) for _ in range(2))
     for model in (whole, pieces):
         values = np.zeros((3, 3))
         values[1, 2] = 1.0
@@ -79,7 +80,7 @@ def test_an_option_straddles_learn_calls():
 
 
 def test_a_reset_between_learn_calls_ends_what_is_held():
-    model = agent(diaries(lengths=[100]), prioritized=False)
+    model = plain_agent(diaries(lengths=[100]), prioritized=False)
     values = np.zeros((3, 3))
     values[1, 2] = 1.0
     by_table(model.policy, values)
@@ -95,7 +96,7 @@ def test_a_reset_between_learn_calls_ends_what_is_held():
 
 
 def test_another_environment_ends_what_is_held():
-    model = agent(diaries(lengths=[100]), prioritized=False)
+    model = plain_agent(diaries(lengths=[100]), prioritized=False)
     values = np.zeros((3, 3))
     values[1, 2] = 1.0
     by_table(model.policy, values)
@@ -172,7 +173,7 @@ def test_logged_losses_and_targets():
 
 
 def test_a_view_without_tuples_is_not_logged():
-    model = agent(diaries(lengths=[2]), bootstrap=False, **LEARNING)
+    model = plain_agent(diaries(lengths=[2]), bootstrap=False, **LEARNING)
     rows = capture_log(model)
     model.learn(40, log_interval=10)
     assert model.replay_buffer.drawable.tolist() == [True, True, False]
@@ -198,8 +199,8 @@ def test_dictionaries_and_vectors_draw_the_same_numbers():
         def observation(self, observation):
             return {"only": observation}
 
-    flat = agent(Pier(), **LEARNING).learn(80)
-    nested = agent(Wrapped(Pier()), policy="MultiInputPolicy", **LEARNING).learn(80)
+    flat = plain_agent(Pier(), **LEARNING).learn(80)
+    nested = plain_agent(Wrapped(Pier()), policy="MultiInputPolicy", **LEARNING).learn(80)
     assert th.equal(weights(flat), weights(nested))
 
 
@@ -272,7 +273,7 @@ def test_evaluation_callbacks_hold_too(tmp_path):
 
 
 def test_two_environments_are_two_histories():
-    model = agent(diaries(2), prioritized=False, buffer_size=60, exploration_initial_eps=0.5)
+    model = plain_agent(diaries(2), prioritized=False, buffer_size=60, exploration_initial_eps=0.5)
     decisions = watch_decisions(model)
     model.learn(100)
     literal = expected_replay(model, decisions)
@@ -343,7 +344,7 @@ def test_the_clip_follows_a_replaced_policy():
 @th.no_grad()
 def test_kept_values_follow_the_network_and_the_replay():
     with th.enable_grad():
-        model = agent(Pier(), **LEARNING).learn(60)
+        model = plain_agent(Pier(), **LEARNING).learn(60)
     rows = np.arange(3)
     before = model.target_cache.of_agent(model, rows)[rows]
     for parameter in model.q_net_target.parameters():
@@ -356,7 +357,7 @@ def test_kept_values_follow_the_network_and_the_replay():
 @th.no_grad()
 def test_kept_values_follow_a_replaced_policy():
     with th.enable_grad():
-        model = agent(Pier(), **LEARNING).learn(60)
+        model = plain_agent(Pier(), **LEARNING).learn(60)
     rows = np.arange(3)
     model.target_cache.of_agent(model, rows)
     model.policy = copy.deepcopy(model.policy)

@@ -8,7 +8,7 @@ from tests.deep.probes import Pictures
 
 def test_the_papers_settings_make_agents():
     settings = PerDQN.paper_mountain_car()
-    model = PerDQN(env="MountainCar-v0", **{**settings, "buffer_size": 100}, k_max=16, device="cpu")
+    model = PerDQN(env="MountainCar-v0", **{**settings, "buffer_size": 100, "k_max": 16}, device="cpu")
     shapes = [tuple(parameter.shape) for parameter in model.q_net.parameters()]
     assert shapes == [(128, 2), (128,), (128, 128), (128,), (16, 64, 128), (16, 64), (16, 3, 64), (16, 3)]
     assert PerDQN.paper_mountain_car() == settings

@@ -8,7 +8,7 @@ import torch as th
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from holdfast.deep import PerDQN
-from tests.deep.diary import LEARNING, agent, by_table, diaries
+from tests.deep.diary import LEARNING, agent, by_table, diaries, plain_agent
 from tests.deep.literal_replay import drawable_tuples
 from tests.deep.probes import Pier
 
@@ -57,10 +57,10 @@ def test_a_loaded_agent_goes_on_learning(tmp_path, n_envs):
 
 
 def test_the_replay_is_stored_whole(tmp_path):
-    model = agent(diaries(2), prioritized=False, exploration_initial_eps=1.0, exploration_final_eps=1.0)
+    model = plain_agent(diaries(2), prioritized=False, exploration_initial_eps=1.0, exploration_final_eps=1.0)
     model.learn(100)
     model.save_replay_buffer(tmp_path / "replay")
-    other = agent(diaries(2), prioritized=False)
+    other = plain_agent(diaries(2), prioritized=False)
     other.load_replay_buffer(tmp_path / "replay")
     other.replay_buffer.finish()
     model.replay_buffer.finish()
@@ -68,13 +68,13 @@ def test_the_replay_is_stored_whole(tmp_path):
 
 
 def test_a_loaded_replay_has_nothing_running(tmp_path):
-    model = agent(diaries(lengths=[100]), k_max=3, prioritized=False)
+    model = plain_agent(diaries(lengths=[100]), k_max=3, prioritized=False)
     values = np.zeros((3, 3))
     values[1, 2] = 1.0
     by_table(model.policy, values)
     model.learn(5)
     model.save_replay_buffer(tmp_path / "replay")
-    other = agent(diaries(), prioritized=False)
+    other = plain_agent(diaries(), prioritized=False)
     other.load_replay_buffer(tmp_path / "replay")
     assert sum(drawable_tuples(other.replay_buffer)[0].values()) == 5
 

@@ -23,9 +23,9 @@ from torch.nn.modules.module import (
 from torch.nn.utils import parametrizations
 
 from holdfast.deep import PerDQN
-from tests.deep.agents.test_sb3_identity import SHARED
+from tests.deep.agents.test_sb3_identity import PLAIN, SHARED
 
-OURS = {"k_max": 1, "prioritized": False, "head_arch": []}
+OURS = {**PLAIN, "k_max": 1}
 SETTINGS = {
     **SHARED,
     "learning_starts": 40,

@@ -11,14 +11,14 @@ from holdfast.core.targets import all_persistence_target, double_state_value, st
 from holdfast.deep import OptionReplayBuffer
 from holdfast.deep.arguments import TARGET_VALUES
 from holdfast.deep.speed.shortcuts import can_keep_targets
-from tests.deep.diary import LEARNING, agent, capture_log, diaries, watch_learning
+from tests.deep.diary import LEARNING, agent, capture_log, diaries, plain_agent, watch_learning
 from tests.deep.probes import Pier
 
 # The learning itself ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k_max", [1, 3])
-@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("dueling", [False, "heads", "options"])
 def test_every_parameter_gets_a_gradient(k_max, dueling):
     model = agent(Pier(), k_max=k_max, dueling=dueling, **LEARNING).learn(30)
     for parameter in model.q_net.parameters():
@@ -75,7 +75,7 @@ def test_beta_goes_to_one(monkeypatch):
 
 
 def test_td_errors_become_the_priorities_of_what_was_drawn():
-    model = agent(diaries(), **{**LEARNING, "gradient_steps": 0}).learn(40)
+    model = plain_agent(diaries(), **{**LEARNING, "gradient_steps": 0}).learn(40)
     learned = watch_learning(model)
     model.train(1, 6)
     ((batch, residuals, _),) = learned
@@ -88,7 +88,7 @@ def test_td_errors_become_the_priorities_of_what_was_drawn():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_loss_is_the_mean_of_all_weighted_rows(weighted):
-    model = agent(diaries(), prioritized=weighted, **{**LEARNING, "gradient_steps": 0}).learn(40)
+    model = plain_agent(diaries(), prioritized=weighted, **{**LEARNING, "gradient_steps": 0}).learn(40)
     if weighted:
         model.train(2, 8)
     batch = model.replay_buffer.sample(6, beta=0.7)
@@ -166,7 +166,7 @@ def test_target_values_are_never_stale(arguments):
     env = diaries(arguments.pop("n_envs", 1), lengths=arguments.pop("lengths", [7, 4, 1, 9]))
     if arguments.pop("normalised", False):
         env = VecNormalize(env)
-    model = agent(env, **{**LEARNING, "buffer_size": 30, **arguments})
+    model = plain_agent(env, **{**LEARNING, "buffer_size": 30, **arguments})
     used = check_targets(model)
     model.learn(200)
     assert sum(used) > 0
@@ -174,7 +174,7 @@ def test_target_values_are_never_stale(arguments):
 
 def test_target_values_are_new_after_new_weights_or_another_replay(tmp_path):
     model, other = (
-        agent(Pier(), **{**LEARNING, "target_update_interval": 10_000, "seed": seed}) for seed in (1, 2)
+        plain_agent(Pier(), **{**LEARNING, "target_update_interval": 10_000, "seed": seed}) for seed in (1, 2)
     )
     model.learn(60)
     other.learn(60)
@@ -182,7 +182,7 @@ def test_target_values_are_new_after_new_weights_or_another_replay(tmp_path):
     used = check_targets(model)
     model.set_parameters(other.get_parameters())
     model.train(5, 16)
-    model.set_parameters(agent(Pier(), **{**LEARNING, "seed": 5}).get_parameters())
+    model.set_parameters(plain_agent(Pier(), **{**LEARNING, "seed": 5}).get_parameters())
     model.load_replay_buffer(tmp_path / "replay")
     model.train(5, 16)
     assert len(used) == 10
@@ -190,7 +190,7 @@ def test_target_values_are_new_after_new_weights_or_another_replay(tmp_path):
 
 def test_a_view_without_tuples_leaves_the_others_targets_alone():
     # An empty view's rows point at slot 0, which in turn is the ring's head.
-    model = agent(
+    model = plain_agent(
         diaries(lengths=[1]), k_max=2, bootstrap=False, **{**LEARNING, "buffer_size": 7, "gradient_steps": 8}
     )
     used = check_targets(model)
@@ -203,7 +203,7 @@ def test_a_view_without_tuples_leaves_the_others_targets_alone():
 @pytest.mark.parametrize("normalised", [False, True])
 def test_the_target_network_is_asked_about_each_distinct_row_once_per_batch(target_value, normalised):
     env = VecNormalize(diaries()) if normalised else diaries()
-    model = agent(env, target_value=target_value, **{**LEARNING, "gradient_steps": 0}).learn(12)
+    model = plain_agent(env, target_value=target_value, **{**LEARNING, "gradient_steps": 0}).learn(12)
     learned, asked, target_values = watch_learning(model), [], model._target_values
 
     def spy(rows):

@@ -600,7 +600,7 @@ def small_state() -> dict[str, Any]:
         ("prioritized", False),
         ("priority_alpha", 0.5),
         ("timeout_is_terminal", True),
-        ("target_value", "double"),
+        ("target_value", "options"),
         ("tau", 0.25),
         ("batch_size", 3),
         ("learning_rate", 0.125),

@@ -18,6 +18,7 @@ from tests.deep.diary import (
     executed_options,
     expected_replay,
     logs,
+    plain_agent,
     watch_decisions,
 )
 from tests.deep.literal_replay import drawable_tuples
@@ -56,7 +57,7 @@ def rollout(model, steps, *, state=None, keep_state=True, deterministic=True, en
 @pytest.mark.parametrize("margin", [None, 0.05])
 def test_what_is_chosen_is_held_and_stored(n_envs, epsilon, margin):
     env = diaries(n_envs)
-    model = agent(
+    model = plain_agent(
         env,
         exploration_initial_eps=epsilon,
         exploration_final_eps=epsilon,
@@ -90,7 +91,7 @@ def test_what_is_chosen_is_held_and_stored(n_envs, epsilon, margin):
 
 
 def test_a_time_limit_that_is_terminal_is_stored_as_an_end():
-    model = agent(diaries(), timeout_is_terminal=True, prioritized=False)
+    model = plain_agent(diaries(), timeout_is_terminal=True, prioritized=False)
     decisions = watch_decisions(model)
     model.learn(60)
     literal = expected_replay(model, decisions)
@@ -100,7 +101,7 @@ def test_a_time_limit_that_is_terminal_is_stored_as_an_end():
 
 
 def test_coins_fall_only_where_an_option_begins_one_for_each_environment(monkeypatch):
-    model = agent(diaries(2), exploration_initial_eps=0.5, exploration_final_eps=0.5)
+    model = plain_agent(diaries(2), exploration_initial_eps=0.5, exploration_final_eps=0.5)
     decisions = watch_decisions(model)
     coins, toss = [], np.random.rand
     monkeypatch.setattr(np.random, "rand", lambda: coins.append(toss()) or coins[-1])
@@ -334,7 +335,8 @@ def test_decide_reads_the_network():
     model = agent(diaries())
     observation = np.array([[0.0, 3.0]], np.float32)
     tensor, _ = model.policy.obs_to_tensor(observation)
-    np.testing.assert_array_equal(model.policy.decide(observation).values, model.q_net(tensor).detach().numpy())
+    expected = model.q_net(tensor).detach().numpy()
+    np.testing.assert_allclose(model.policy.decide(observation).values, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_evaluate_policy_works_and_holds():
@@ -355,7 +357,7 @@ def test_evaluate_policy_works_and_holds():
 
 
 def test_actions_that_begin_at_five():
-    model = agent(diaries(start=5), exploration_initial_eps=0.5, exploration_final_eps=0.5, prioritized=False)
+    model = plain_agent(diaries(start=5), exploration_initial_eps=0.5, exploration_final_eps=0.5, prioritized=False)
     decisions = watch_decisions(model)
     model.learn(80)
     (log,) = logs(model.env)

@@ -13,6 +13,7 @@ from torch.nn.utils import parametrizations
 from holdfast.deep import PerDQN, TempoRLDQN
 from holdfast.deep.agents.regression import regress
 from holdfast.deep.networks.option_network import OptionQNetwork, StackedHeads, StackedLinear
+from tests.deep.earlier_settings import earlier
 from tests.deep.small_networks import lesson, network
 
 
@@ -153,16 +154,29 @@ def test_the_version_of_a_network_that_is_watched_is_always_new():
 AGENTS = {
     "options": (PerDQN, {}),
     "dueling, double": (PerDQN, {"dueling": True, "target_value": "double"}),
+    "shared draws": (
+        PerDQN,
+        {
+            **{"shared_draws": True, "importance": "batch", "explore_by": "steps"},
+            **{"dueling": "options", "layer_norm": True, "target_value": "double"},
+        },
+    ),
     "skips": (TempoRLDQN, {}),
 }
 OBSERVATION = np.zeros((1, 4), np.float32)
 
 
 @pytest.fixture(params=sorted(AGENTS))
-def model(request):
+def make(request):
+    """Makes an agent that acts with the weights that it learns, and whose targets may be anything."""
     kind, arguments = AGENTS[request.param]
     settings = {"k_max": 4, "learning_starts": 20, "policy_kwargs": {"net_arch": [8, 8]}, "seed": 0, **arguments}
-    return kind("MlpPolicy", "CartPole-v1", **settings).learn(60)
+    return lambda **more: kind("MlpPolicy", "CartPole-v1", **earlier(kind, {**settings, **more}))
+
+
+@pytest.fixture
+def model(make):
+    return make().learn(60)
 
 
 def called_modules(net):
@@ -240,17 +254,13 @@ def test_dropout_that_is_added_is_off_in_acting_and_in_the_values_that_choose_ta
     assert not any(module.training for module in model.q_net_target.modules())
 
 
-def test_an_agent_that_is_watched_stops_and_goes_on_exactly(model):
+def test_an_agent_that_is_watched_stops_and_goes_on_exactly(make):
     def watched():
-        twin = type(model)("MlpPolicy", "CartPole-v1", **settings)
+        twin = make(schedule_steps=80)
         for net in (twin.q_net, twin.q_net_target):
             net.trunk.register_forward_hook(lambda *arguments: arguments[-1] * 0.5)
         return twin
 
-    names = ("dueling", "target_value") if type(model) is PerDQN else ()
-    settings = {"k_max": 4, "learning_starts": 20, "policy_kwargs": {"net_arch": [8, 8]}, "seed": 0}
-    settings["schedule_steps"] = 80
-    settings |= {name: getattr(model, name) for name in names}
     whole, state, second = watched().learn(80), watched().learn(40).state(), watched()
     second.restore(state)
     second.learn(40, reset_num_timesteps=False)

@@ -19,7 +19,7 @@ from holdfast.deep.agents import regression
 from holdfast.deep.agents.regression import regress, regress_by_autograd, regress_by_hand
 from holdfast.deep.networks.option_network import ConvFeatures, OptionQNetwork
 from holdfast.deep.speed.optimizer_step import optimizer_step
-from tests.deep.diary import LEARNING, agent
+from tests.deep.diary import LEARNING, agent, plain_agent
 from tests.deep.probes import Pictures, Pier
 from tests.deep.small_networks import BOX, gradients, lesson, network
 
@@ -295,7 +295,7 @@ def test_layers_that_are_frozen_stay_frozen():
 
 
 def agent_weights(**arguments):
-    model = agent(Pier(), **{**LEARNING, **arguments}).learn(60)
+    model = plain_agent(Pier(), **{**LEARNING, **arguments}).learn(60)
     return th.cat([parameter.detach().flatten() for parameter in model.q_net.parameters()])
 
 

@@ -10,7 +10,7 @@ import torch as th
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from holdfast.deep.speed.optimizer_step import clip_gradients, optimizer_step
-from tests.deep.diary import LEARNING, agent
+from tests.deep.diary import LEARNING, plain_agent
 from tests.deep.probes import Pier
 
 SHAPES = ((3, 4), (5,), (2, 3, 2), ())
@@ -340,7 +340,7 @@ def pytorchs_step(optimizer, max_norm):
 def learned_weights(step, optimizer):
     """An agent that learns, is given what it once knew, goes on, and then goes on with a copy of its policy."""
     settings = {**LEARNING, "policy_kwargs": {"net_arch": [16], **optimizer}, "max_grad_norm": 0.1}
-    model = agent(Pier(), learning_rate=lambda left: 0.01 * (0.1 + left), **settings)
+    model = plain_agent(Pier(), learning_rate=lambda left: 0.01 * (0.1 + left), **settings)
     model._optimizer_step = step
     model.learn(30)
     parameters = copy.deepcopy(model.get_parameters())

@@ -15,6 +15,7 @@ from holdfast.deep import PerDQN
 from holdfast.deep.speed.hand_pass import HandPass
 from holdfast.deep.speed.shortcuts import plain_path
 from holdfast.deep.speed.target_cache import TargetCache
+from tests.deep.earlier_settings import earlier
 from tests.deep.small_networks import network
 
 
@@ -117,9 +118,8 @@ def test_a_class_whose_forward_is_replaced_is_noticed(monkeypatch):
 
 
 def weights_after_training(plainly: bool, **arguments) -> np.ndarray:
-    model = PerDQN(
-        "MlpPolicy", "CartPole-v1", seed=0, buffer_size=200, learning_starts=20, device="cpu", **arguments
-    )
+    settings = {"seed": 0, "buffer_size": 200, "learning_starts": 20, "device": "cpu", **arguments}
+    model = PerDQN("MlpPolicy", "CartPole-v1", **earlier(PerDQN, settings))
     with plain_path() if plainly else nullcontext():
         model.learn(80)
     return np.concatenate([part.detach().numpy().ravel() for part in model.q_net.parameters()])

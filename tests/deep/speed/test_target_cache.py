@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.deep import PerDQN
 from holdfast.deep.speed.target_cache import TargetCache
+from tests.deep.earlier_settings import earlier
 
 
 class Written:
@@ -89,7 +90,11 @@ def test_rows_are_not_known_after_a_computation_that_failed():
 
 def test_another_replay_in_the_place_of_the_first_is_asked_anew():
     model, other = (
-        PerDQN("MlpPolicy", "CartPole-v1", k_max=2, buffer_size=100, learning_starts=10, seed=seed)
+        PerDQN(
+            "MlpPolicy",
+            "CartPole-v1",
+            **earlier(PerDQN, {"k_max": 2, "buffer_size": 100, "learning_starts": 10, "seed": seed}),
+        )
         for seed in (1, 2)
     )
     model.learn(30)
