@@ -21,14 +21,14 @@ def named_environment(arguments: argparse.Namespace) -> gymnasium.Env[Any, Any]:
     """The environment that was typed, with its ``--env-kwargs``; what Gymnasium warns of is said in a line."""
     from holdfast.cli.typed_values import keyword_arguments
     from holdfast.cli.user_modules import allow_code
-    from holdfast.envs import make_env
+    from holdfast.envs import make_scoring_env
 
     allow_code(arguments.environment)
     given = keyword_arguments("--env-kwargs", arguments.env_kwargs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            env = make_env(arguments.environment, **given)
+            env = make_scoring_env(arguments.environment, **given)
         except InputError as error:
             lacking = [name for name in error.arguments if name not in given]
             if not lacking:
