@@ -1,4 +1,4 @@
-"""Atari games as the paper plays them: frames skipped once, the last one grey and small, and the latest ones stacked.
+"""Atari games as the paper plays them: frames skipped once, the last of them grey and small, and four stacked.
 
 The emulator is ale-py's, which is an optional part and GPL-2.0: it is imported when a game is made.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holdfast.core.checks import check_choice, check_integer, check_probability
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved import restore_generator, take, take_array, take_integer
-from holdfast.envs.game_names import FAMILIES, atari_games, find_game, missing_package
+from holdfast.envs.game_names import atari_games, find_game, missing_package
 
 __all__ = ["AtariGame", "default_frame_skip", "make_atari"]
 
@@ -128,7 +128,7 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self._frames: NDArray[np.uint8] = np.zeros((stack, size, size), np.uint8)
         self._lives = 0
         self._lost_a_life = False
-        # Of the running game, for emulators that do not go on exactly from a stored state: its seed, and what was done.
+        # Seed and actions, for games that do not go on exactly from a stored state.
         self._seed: int | None = None
         self._done: list[int] = []
 
@@ -141,6 +141,11 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def goes_on(self) -> bool:
         """Whether the next ``reset`` without a seed goes on with the same game, because only a life was lost."""
         return self._lost_a_life
+
+    @property
+    def spans_episodes(self) -> bool:
+        """Whether a game may last for several episodes."""
+        return self._episodic_life
 
     def get_action_meanings(self) -> list[str]:
         """What each action is on the console: NOOP, FIRE, UP, ..."""
@@ -257,7 +262,7 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         lives = take_integer(state, "lives")
         if self.game in _NOT_RESTORED:
             done = take_array(state, "done", np.int8, (None,))
-            if len(done) and not -1 <= done.min() <= done.max() < self.action_space.n:
+            if len(done) and not -1 <= done.min() <= done.max() < len(self.get_action_meanings()):
                 raise InputError("the saved state must have actions of the game as 'done'")
             self._do_again(take_integer(state, "seed", at_most=None), done.tolist())
         else:

@@ -68,8 +68,9 @@ def make_minatar(game: str, **settings: Any) -> gymnasium.Env[Any, Any]:
 class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     """One game of 10×10 cells; an observation is (channels, 10, 10), a 1 where a thing of that channel is.
 
-    Channels come first, as convolutions want them. The numbers are bytes, so that a replay keeps a quarter of what
-    floats need, and bounded by 0 and 1, so that Stable-Baselines3 does not take them for colours and divide by 255.
+    Channels come first, as convolutions want them. The numbers are bytes, so that a replay needs a quarter of what
+    floats would take. Their bounds are 0 and 1, so that Stable-Baselines3 does not divide them by 255 as it does
+    with colours.
 
     Args:
         game: Its name.
@@ -150,7 +151,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def _seeded(self, seed: int | None) -> None:
         if seed is not None and seed >= 2**32:
             seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        self._random = np.random.RandomState(seed)  # noqa: NPY002 (what the games draw from)
+        self._random = np.random.RandomState(seed)
         self._game.random = self._random
 
     # Exact state ---------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ _KERNEL = 3
 class SmallConvolutions(BaseFeaturesExtractor):
     """One convolution, 16 channels of 3×3 cells, flattened; the layers after it belong to the heads.
 
-    MinAtar's authors put 128 units behind it: ``head_arch=[128]`` with ``net_arch=[]`` gives them to every k, as the
-    paper does for Atari, and ``net_arch=[128]`` to all k together.
+    MinAtar's authors put 128 units behind it: ``head_arch=[128]`` with ``net_arch=[]`` gives them to every k, as
+    the paper does for Atari, and ``net_arch=[128]`` to all k together.
 
     Args:
         observation_space: Boards, (channels, height, width).
