@@ -1,4 +1,4 @@
-"""Atari games are what an independent chain of Gymnasium's and SB3's wrappers makes of the emulator, frame by frame."""
+"""Atari games are what an independent chain of Gymnasium's and SB3's wrappers makes of them, frame by frame."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class FireAtLife(gymnasium.Wrapper[Any, Any, Any, Any]):
         found = self.env.reset(**kwargs)
         if self.fire is not None:
             observation, _, terminated, truncated, info = self.env.step(self.fire)
-            assert not (terminated or truncated)
+            assert not terminated
+            assert not truncated
             found = observation, info
         self.lives = found[1]["lives"]
         return found
@@ -242,8 +243,8 @@ def test_sb3s_own_dqn_learns_there() -> None:
         (
             "atari:ALE/Freeway-v5",
             {},
-            "game must be the name of a game alone, such as Freeway, not 'ALE/Freeway-v5': an environment of that id "
-            "may skip frames itself, and no frame is to be skipped twice",
+            "game must be the name of a game alone, such as Freeway, not 'ALE/Freeway-v5': an environment of that "
+            "id may skip frames itself, and no frame is to be skipped twice",
         ),
         ("atari:Freeway", {"frame_skip": 0}, "frame_skip must be a whole number of at least 1, not 0"),
         ("atari:Freeway", {"frame_skip": [2, 5]}, "frame_skip must be a whole number of at least 1, not [2, 5]"),

@@ -192,8 +192,8 @@ def test_a_wrapper_that_cannot_say_it_is_refused_where_episodes_share_a_game() -
     env.reset(seed=0)
     name = f"{Unknown.__module__}.Unknown"
     assert env.episode_state([name]) == {
-        "refused": "the wrapper Unknown cannot say where it is, and an episode that goes on with the game of the one "
-        "before cannot be repeated: give the wrapper exact_state and restore_exact_state, or the game "
+        "refused": "the wrapper Unknown cannot say where it is, and an episode that goes on with the game of the "
+        "one before cannot be repeated: give the wrapper exact_state and restore_exact_state, or the game "
         "episodic_life=False"
     }
     # Whole games are repeated, as other environments are.

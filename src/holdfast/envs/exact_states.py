@@ -1,9 +1,9 @@
 """Environments that can say where they are, so that nothing has to be repeated to bring them back.
 
 An environment, or a wrapper, offers two methods for that. ``exact_state()`` returns all that it goes on from, as a
-mapping of arrays and JSON values, without what lies within it. ``restore_exact_state(state)`` puts another one that
-was made alike to that point, or raises a ``ValueError``. The state of an environment with its wrappers is the list
-of theirs. Known wrappers of Gymnasium, Stable-Baselines3 and holdfast need not offer anything.
+mapping of arrays and JSON values, without what lies within it. ``restore_exact_state(state)`` puts another one,
+made alike, to that point, or raises a ``ValueError``. The state of an environment with its wrappers is the list of
+theirs. Known wrappers of Gymnasium, Stable-Baselines3 and holdfast need not offer anything.
 """
 
 from __future__ import annotations

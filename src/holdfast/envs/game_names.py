@@ -70,8 +70,8 @@ def find_game(family: str, wanted: str, games: Iterable[str]) -> str:
         return known[_key(wanted)]
     if re.search(r"-v\d+$", wanted):
         raise InputError(
-            f"game must be the name of a game alone, such as Freeway, not {wanted!r}: an environment of that id may "
-            "skip frames itself, and no frame is to be skipped twice"
+            f"game must be the name of a game alone, such as Freeway, not {wanted!r}: an environment of that id "
+            "may skip frames itself, and no frame is to be skipped twice"
         )
     nearest = difflib.get_close_matches(_key(wanted), known, n=3, cutoff=0.6)
     shown = [repr(_shown(known[match])) for match in nearest]

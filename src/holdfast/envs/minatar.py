@@ -1,8 +1,8 @@
 """MinAtar's five games as Gymnasium environments that obey their seeds and can be brought back exactly.
 
-The games are the package ``minatar``'s, which is an optional part and GPL-3: it is imported when a game is made. Its
-own Gymnasium environments are not used: they draw from random numbers that no ``reset`` seeds, and the last action,
-which sticky actions repeat, outlives the episode there.
+The games are the package ``minatar``'s, which is an optional part and GPL-3: it is imported when a game is made.
+Its own Gymnasium environments are not used: the last action, which sticky actions repeat, outlives the episode
+there, so that a seed does not determine what follows.
 """
 
 from __future__ import annotations
