@@ -129,7 +129,8 @@ def add_parser(verbs: Any) -> None:
         metavar="ENV",
         nargs="?",
         help="a Gymnasium id, a grid (cliff, bridge, zigzag, open, sync-grid, frozen-lake), a game "
-        "(atari:Freeway, minatar:Freeway), a map file, or module:callable, a function of yours that returns an environment",
+        "(atari:Freeway, minatar:Freeway), a map file, or module:callable, a function of yours that returns an "
+        "environment",
     )
     parser.add_argument("--algo", metavar="NAME", help=_algorithms())
     parser.add_argument("--k-max", type=whole_number, metavar="K", help="largest persistence (default: 8)")
