@@ -36,7 +36,7 @@ LAYERS = {
     "files": Layer(("core",), ("filelock",)),
     "stats": Layer(("core",), ("scipy",)),
     "mdp": Layer(("core",), ("scipy",)),
-    "envs": Layer(("core", "mdp"), ("gymnasium", "ale_py", "minatar")),
+    "envs": Layer(("core", "mdp"), ("gymnasium", "ale_py", "cv2", "minatar")),
     "draw": Layer(("files", "core"), ("matplotlib",)),
     "tabular": Layer(("core", "mdp", "envs")),
     "deep": Layer(("core", "envs"), ("torch", "stable_baselines3")),

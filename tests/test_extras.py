@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-import gymnasium
 import pytest
 
 from holdfast.cli import main
@@ -24,17 +23,22 @@ def plays(env_id: str) -> None:
 
 
 def atari(place: Path) -> None:
-    import ale_py
-
-    gymnasium.register_envs(ale_py)
-    plays("ALE/Freeway-v5")
+    plays("atari:Freeway")
+    options = ["--set", "learning_starts=5", "buffer_size=100", "--eval-episodes", "1"]
+    settings = ["--env-kwargs", "max_frames=200", "size=36"]
+    run = str(place / "run")
+    assert main(["train", "atari:Breakout", "--steps", "12", "--k-max", "2", "-o", run, *options, *settings]) == 0
+    assert main(["evaluate", run, "--episodes", "1", "-o", str(place / "seen")]) == 0
 
 
 def minatar(place: Path) -> None:
-    from minatar.gym import register_envs
-
-    register_envs()
-    plays("MinAtar/Breakout-v1")
+    plays("minatar:Breakout")
+    run = str(place / "run")
+    options = ["--set", "learning_starts=20", "--eval-episodes", "1", "--k-max", "2"]
+    assert main(["train", "minatar:Asterix", "--steps", "60", "-o", run, *options]) == 0
+    assert main(["evaluate", run, "--episodes", "1", "-o", str(place / "seen")]) == 0
+    if importlib.util.find_spec("onnxruntime") is not None:
+        assert main(["export", run, str(place / "policy.onnx")]) == 0
 
 
 def box2d(place: Path) -> None:

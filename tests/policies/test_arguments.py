@@ -127,7 +127,10 @@ def test_names_stand_for_activations_and_optimisers() -> None:
         ({"activation_fn": ["ReLU"]}, "activation_fn in policy_kwargs must be one of"),
         ({"optimizer_class": "Optimizer"}, "optimizer_class in policy_kwargs must be one of"),
         ({"net_arch": "big"}, "net_arch in policy_kwargs must be a list"),
-        ({"features_extractor_class": "os.system"}, "policy_kwargs may have"),
+        (
+            {"features_extractor_class": "os.system"},
+            "features_extractor_class in policy_kwargs must be one of ConvFeatures, NatureCNN, SmallConvolutions",
+        ),
     ],
 )
 def test_what_a_policy_may_be_given(given: dict[str, Any], sentence: str) -> None:

@@ -22,6 +22,7 @@ from holdfast.core.choice import Decision
 from holdfast.core.errors import InputError
 from holdfast.deep.networks.option_network import ConvFeatures
 from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
+from holdfast.deep.networks.small_convolutions import SmallConvolutions
 from holdfast.files.named_errors import NamedFile
 from holdfast.policies import load_policy, onnx_graph, onnx_policies
 from holdfast.policies.actors import NetworkActor, TableActor
@@ -207,6 +208,14 @@ def test_pictures(arguments: dict[str, Any], tmp_path: Path) -> None:
     run = saved(policy_for(PICTURE, **arguments), tmp_path / "run")
     export_onnx(run, tmp_path / "policy.onnx", check=20)
     same(run, tmp_path / "policy.onnx", PICTURE, 20)
+
+
+def test_boards(tmp_path: Path) -> None:
+    space = spaces.Box(0, 1, (4, 10, 10), np.uint8)
+    arguments = {"features_extractor_class": SmallConvolutions, "net_arch": [], "head_arch": [128]}
+    run = saved(policy_for(space, **arguments), tmp_path / "run")
+    export_onnx(run, tmp_path / "policy.onnx", check=20)
+    same(run, tmp_path / "policy.onnx", space, 20)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1.0, 5.0, 1e300])

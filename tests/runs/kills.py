@@ -40,14 +40,21 @@ TABULAR = [
     ),
     *("--eval-episodes", "2"),
 ]
+GAME = [
+    *("--k-max", "2", "--steps", "400", "--seed", "5", "--eval-every", "150", "--eval-episodes", "1"),
+    *("--set", "batch_size=4", "learning_starts=60", "buffer_size=250", "train_freq=4"),
+]
+ATARI = ["atari:Breakout", *GAME, "--env-kwargs", "size=36", "max_frames=800"]
 COMMANDS = {
     "perdqn-1": [*DEEP, "--algo", "perdqn", "--k-max", "3"],
     "perdqn-2": [*DEEP, "--algo", "perdqn", "--k-max", "3", "--n-envs", "2"],
     "dqn-1": [*DEEP, "--algo", "dqn"],
     "dqn-2": [*DEEP, "--algo", "dqn", "--n-envs", "2"],
     "perq-1": TABULAR,
+    "atari-1": [*ATARI, "--n-envs", "1"],
+    "minatar-2": ["minatar:Breakout", *GAME, "--n-envs", "2"],
 }
-"""By algorithm and number of environments."""
+"""By algorithm or kind of game, and number of environments."""
 
 
 def contents(run: Path) -> dict[str, Any]:

@@ -20,14 +20,14 @@ __all__ = ["check_output_folder", "named_environment", "output_folder", "prints_
 def named_environment(arguments: argparse.Namespace) -> gymnasium.Env[Any, Any]:
     """The environment that was typed, with its ``--env-kwargs``; what Gymnasium warns of is said in a line."""
     from holdfast.cli.typed_values import allow_code, keyword_arguments
-    from holdfast.envs import make_env
+    from holdfast.envs import make_scoring_env
 
     allow_code(arguments.environment)
     given = keyword_arguments("--env-kwargs", arguments.env_kwargs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            env = make_env(arguments.environment, **given)
+            env = make_scoring_env(arguments.environment, **given)
         except InputError as error:
             lacking = [name for name in error.arguments if name not in given]
             if not lacking:

@@ -60,7 +60,8 @@ def add_parser(verbs: Any) -> None:
         "environment",
         metavar="ENV",
         nargs="?",
-        help="a Gymnasium id, a short name (cliff), a map file, or module:callable",
+        help="a Gymnasium id, a short name (cliff), a game (atari:Freeway, minatar:Freeway), a map file, or "
+        "module:callable",
     )
     parser.add_argument(
         "--run",

@@ -130,8 +130,9 @@ def add_parser(verbs: Any) -> None:
         "environment",
         metavar="ENV",
         nargs="?",
-        help="a Gymnasium id, a grid (cliff, bridge, zigzag, open, sync-grid, frozen-lake), a map file, "
-        "or module:callable, a function of yours that returns an environment",
+        help="a Gymnasium id, a grid (cliff, bridge, zigzag, open, sync-grid, frozen-lake), a game "
+        "(atari:Freeway, minatar:Freeway), a map file, or module:callable, a function of yours that returns an "
+        "environment",
     )
     parser.add_argument("--algo", metavar="NAME", help=_algorithms())
     held = parser.add_mutually_exclusive_group()

@@ -4,6 +4,7 @@ from holdfast.deep.agents.ez_dqn import EZGreedyDQN
 from holdfast.deep.agents.option_dqn import OptionDQN
 from holdfast.deep.agents.per_dqn import PerDQN
 from holdfast.deep.agents.temporl_dqn import TempoRLDQN
+from holdfast.deep.atari_vec_env import make_atari_vec
 from holdfast.deep.exact.vec_envs import make_vec_env
 from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 from holdfast.deep.replay.ring import OptionReplayBuffer
@@ -17,5 +18,6 @@ __all__ = [
     "OptionReplayBuffer",
     "PerDQN",
     "TempoRLDQN",
+    "make_atari_vec",
     "make_vec_env",
 ]

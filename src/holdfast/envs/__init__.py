@@ -1,5 +1,6 @@
 """Environments: grid worlds on ASCII maps, how to find any by name, and a wrapper that holds actions."""
 
+from holdfast.envs.atari import AtariGame, make_atari
 from holdfast.envs.episode_log import EpisodeLog, allow_repetition
 from holdfast.envs.exploration_chain import ExplorationKernel, exploration_kernel
 from holdfast.envs.failures import EnvironmentFailedError, NamedFailures
@@ -7,7 +8,8 @@ from holdfast.envs.frozen_lake import FrozenLake16, random_map
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.grids import GridWorld
 from holdfast.envs.hold_action import HoldAction
-from holdfast.envs.lookup import is_code, make_env
+from holdfast.envs.lookup import is_code, make_env, make_scoring_env
+from holdfast.envs.minatar import MinAtarGame, make_minatar
 from holdfast.envs.names import action_names, observation_names
 from holdfast.envs.registration import SHORT_NAMES, register_environments
 
@@ -15,6 +17,7 @@ register_environments()
 
 __all__ = [
     "SHORT_NAMES",
+    "AtariGame",
     "EnvironmentFailedError",
     "EpisodeLog",
     "ExplorationKernel",
@@ -22,12 +25,16 @@ __all__ = [
     "GridMap",
     "GridWorld",
     "HoldAction",
+    "MinAtarGame",
     "NamedFailures",
     "action_names",
     "allow_repetition",
     "exploration_kernel",
     "is_code",
+    "make_atari",
     "make_env",
+    "make_minatar",
+    "make_scoring_env",
     "observation_names",
     "random_map",
     "register_environments",

@@ -5,6 +5,8 @@ episode's number, and records the actions. Repeating both brings any environment
 nothing else, without knowing how to look inside it. It is the outermost wrapper of a single environment, so that
 wrappers below it (time limits, frame stacks, monitors) are brought back by the same repetition. A sample of
 earlier episodes is repeated before that, which shows environments that depend on something else.
+
+Environments that can say where they are (``exact_states``) are asked instead, and nothing of them is recorded.
 """
 
 from __future__ import annotations
@@ -23,9 +25,15 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError, InputTypeError
-from holdfast.core.saved_fields import json_copy, restore_generator, take_mapping
+from holdfast.core.saved_fields import json_copy, restore_generator, take_list, take_mapping
 from holdfast.core.user_code import described
 from holdfast.envs.earlier_episodes import LONGEST_PART, EarlierEpisodes, PlayedEpisode
+from holdfast.envs.exact_states import (
+    exact_state_of,
+    first_without_state,
+    restore_exact_state_of,
+    spans_episodes,
+)
 
 __all__ = ["EpisodeLog", "allow_repetition", "episode_seed", "repeatable_wrappers"]
 
@@ -106,7 +114,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
     """Seeds every episode by its number, and records what was done in it.
 
     A seed that is given to ``reset`` is obeyed in that episode and becomes the run's seed: later episodes derive
-    theirs from it.
+    theirs from it. An episode that goes on with the game of the one before, after a lost life, is given none.
 
     Args:
         env: The environment, with all its wrappers.
@@ -127,12 +135,14 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         self._trace = self._part_trace = 0
         self._is_broken = False
         self._earlier = EarlierEpisodes()
+        self._says_where_it_is = first_without_state(env) is None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin the next episode, with the given seed or with that of its number."""
         if seed is None:
             self._episode += 1
-            seed = episode_seed(self._run_seed, self.index, self._episode)
+            if not getattr(self.env.unwrapped, "goes_on", False):
+                seed = episode_seed(self._run_seed, self.index, self._episode)
         else:
             seed = check_integer("seed", seed, 0)
             self._run_seed, self._episode = seed, 0
@@ -150,7 +160,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         self._earlier.add(played)
         self._seed, self._actions = None, []
 
-    def _begin(self, seed: int, options: dict[str, Any] | None) -> tuple[Any, Any]:
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, Any]:
         try:
             # A copy: the options are the caller's, and the environment may write into them.
             self._options, self._options_are_lost = json_copy(options), False
@@ -160,11 +170,15 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         # Environments from before there were options have no argument for them.
         given = {} if options is None else {"options": options}
         observation, info = self.env.reset(seed=seed, **given)
+        if self._says_where_it_is:
+            return observation, info
         self._trace = _folded(0, observation)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step, recorded."""
+        """One step, recorded unless the environment can say where it is."""
+        if self._says_where_it_is:
+            return self.env.step(action)
         self._actions.append(_copied(action))
         # A step that is never finished cannot be repeated.
         was_broken, self._is_broken = self._is_broken, True
@@ -186,9 +200,18 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             repeatable: Further wrappers that can be brought back, by their full names: those that were declared in
                 the process that asks.
         """
-        refused = self._foreign_wrapper(repeatable) or self._unrepeatable_episode()
+        exact = None
+        if self._says_where_it_is:
+            try:
+                # Before the first episode there is nothing to say.
+                exact, refused = exact_state_of(self.env) if self._episode >= 0 else [], None
+            except InputError as error:
+                refused = str(error)
+        else:
+            refused = self._foreign_wrapper(repeatable) or self._unrepeatable_episode()
         if refused is not None:
             return {"refused": refused}
+        own = {} if exact is None else {"exact": exact, "seed": None, "options": None, "digest": None}
         return {
             "run_seed": self._run_seed,
             "index": self.index,
@@ -199,6 +222,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             "digest": None if self._seed is None else self._trace,
             "earlier": self.earlier_state(),
             "action_space": dict(self.action_space.np_random.bit_generator.state),
+            **own,
         }
 
     def repeat_episode(self, state: Mapping[str, Any], repeatable: Collection[str] = ()) -> str | None:
@@ -211,21 +235,9 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         Returns:
             None, or a sentence that says why the environment did not get there.
         """
-        refused = self._foreign_wrapper(repeatable)
-        if refused is not None:
-            return refused
         if state["index"] != self.index:
             return f"environment {self.index} must be given its own episode, not that of {state['index']}"
-        # States from before there was such a sample have none.
-        refused = self.repeat_earlier(take_mapping(state, "earlier")) if state.get("earlier") else None
-        if refused is not None:
-            return refused
-        if state["seed"] is None:
-            self._seed, self._actions = None, []
-        else:
-            refused = self._repeat(
-                "its episode", state["seed"], state["options"], state["actions"], state["digest"]
-            )
+        refused = self._restore(state) if self._says_where_it_is else self._go_there(state, repeatable)
         if refused is not None:
             return refused
         self._run_seed, self._episode = int(state["run_seed"]), int(state["episode"])
@@ -234,6 +246,28 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         except InputError as error:
             return str(error)
         return None
+
+    def _restore(self, state: Mapping[str, Any]) -> str | None:
+        try:
+            exact = take_list(state, "exact", dict)
+            if exact:
+                restore_exact_state_of(self.env, exact)
+        except InputError as error:
+            return f"environment {self.index} cannot be put where it was: {error}"
+        return None
+
+    def _go_there(self, state: Mapping[str, Any], repeatable: Collection[str]) -> str | None:
+        refused = self._foreign_wrapper(repeatable)
+        if refused is not None:
+            return refused
+        # States from before there was such a sample have none.
+        refused = self.repeat_earlier(take_mapping(state, "earlier")) if state.get("earlier") else None
+        if refused is not None:
+            return refused
+        if state["seed"] is None:
+            self._seed, self._actions = None, []
+            return None
+        return self._repeat("its episode", state["seed"], state["options"], state["actions"], state["digest"])
 
     def earlier_state(self) -> dict[str, Any]:
         """A sample of the episodes that are over, as arrays and JSON values."""
@@ -291,6 +325,12 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         return self._trace
 
     def _foreign_wrapper(self, repeatable: Collection[str]) -> str | None:
+        if spans_episodes(self.env):
+            return (
+                f"the wrapper {first_without_state(self.env)} cannot say where it is, and an episode that goes "
+                "on with the game of the one before cannot be repeated: give the wrapper exact_state and "
+                "restore_exact_state, or the game episodic_life=False"
+            )
         for wrapper in _wrappers(self.env):
             name = _full_name(type(wrapper))
             if name not in _REPEATABLE and name not in repeatable:

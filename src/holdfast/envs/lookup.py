@@ -15,11 +15,12 @@ import gymnasium
 
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.user_code import described, is_interrupt, is_raised_by_holdfast, shown, user_code
+from holdfast.envs.game_names import FAMILIES, split_name
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.installed import package_that_registers
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
 
-__all__ = ["check_spaces", "is_code", "is_map_path", "make_env"]
+__all__ = ["check_spaces", "is_code", "is_map_path", "make_env", "make_scoring_env"]
 
 _MAP_SUFFIXES = (".txt", ".map")
 
@@ -31,9 +32,9 @@ def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, 
     """Make the environment called ``name``.
 
     Args:
-        name: A Gymnasium id, a short name such as ``"cliff"``, the path of a file with a map, or
-            ``"module:name"``: a callable of that module which returns an environment, or an id that importing the
-            module registers.
+        name: A Gymnasium id, a short name such as ``"cliff"``, a game such as ``"atari:Freeway"`` or
+            ``"minatar:Freeway"``, the path of a file with a map, or ``"module:name"``: a callable of that module
+            which returns an environment, or an id that importing the module registers.
         kwargs: Arguments of the environment.
 
     What Gymnasium warns of, such as an outdated version, becomes a ``UserWarning`` of one plain sentence.
@@ -58,6 +59,18 @@ def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, 
     return env
 
 
+def make_scoring_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Make the environment called ``name`` as results are measured in it: whole games, and rewards as they are.
+
+    It is what ``make_env`` makes, without what only helps training: an Atari game's lost lives end no episode, and
+    its rewards are not clipped, whatever ``kwargs`` say.
+    """
+    game = split_name(name) if isinstance(name, str) else None
+    if game is not None and game[0] == "atari":
+        kwargs = {**kwargs, "episodic_life": False, "clip_rewards": False}
+    return make_env(name, **kwargs)
+
+
 def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     if isinstance(name, os.PathLike):
         return _make_grid(Path(name), kwargs)
@@ -65,6 +78,9 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
         raise InputTypeError(
             f"name must be a Gymnasium id, a short name or a map file's path, not {name!r}", "name"
         )
+    game = split_name(name)
+    if game is not None:
+        return _make(FAMILIES[game[0]], name, {**kwargs, "game": game[1]})
     short = _short(name)
     if short in SHORT_NAMES:
         return _make(SHORT_NAMES[short], name, kwargs)
@@ -86,7 +102,7 @@ def _short(name: str) -> str:
 
 def is_code(name: str) -> bool:
     """Whether making the environment ``name`` imports a module that the name itself names."""
-    return ":" in name and name not in gymnasium.registry and not is_map_path(name)
+    return ":" in name and name not in gymnasium.registry and not is_map_path(name) and not split_name(name)
 
 
 def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
@@ -134,7 +150,7 @@ def check_spaces(env: gymnasium.Env[Any, Any], what: str) -> None:
 
 def is_map_path(name: str) -> bool:
     """Whether ``name`` is that of a file with a map; environments that are known by that name come first."""
-    if _short(name) in SHORT_NAMES or name in gymnasium.registry or name.endswith(".py"):
+    if _short(name) in SHORT_NAMES or name in gymnasium.registry or name.endswith(".py") or split_name(name):
         return False
     if name.lower().endswith(_MAP_SUFFIXES):
         return True

@@ -12,6 +12,7 @@ from typing import Any
 
 import gymnasium
 
+from holdfast.envs.game_names import FAMILIES
 from holdfast.envs.maps import BRIDGE, CLIFF, OPEN, SYNC_GRID, ZIGZAG
 
 __all__ = ["GRID_ID", "SHORT_NAMES", "register_environments"]
@@ -41,6 +42,8 @@ _ENTRIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ),
     ("holdfast/FrozenLake16-v0", _FROZEN_LAKE, {}),
     (GRID_ID, _GRID_WORLD, {}),
+    (FAMILIES["atari"], "holdfast.envs.atari:AtariGame", {}),
+    (FAMILIES["minatar"], "holdfast.envs.minatar:MinAtarGame", {}),
 )
 
 SHORT_NAMES: Mapping[str, str] = MappingProxyType(

@@ -1,7 +1,8 @@
 """Arguments of algorithms as a person types them and as a file holds them, and what they stand for in Python.
 
 A file holds JSON values. What is none has a text: a schedule of ε is ``"exponential(0.99, 0.01)"``, a learning
-rate that falls linearly to 0 is ``"lin_0.001"``, an activation or an optimiser goes by its name in PyTorch.
+rate that falls linearly to 0 is ``"lin_0.001"``, an activation or an optimiser goes by its name in PyTorch,
+and a features extractor by that of its class.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _SCHEDULES = {"constant": Constant, "linear": Linear, "exponential": Exponential
 
 ACTIVATIONS = ("ELU", "GELU", "LeakyReLU", "Mish", "ReLU", "SiLU", "Tanh")
 OPTIMIZERS = ("Adam", "AdamW", "RMSprop", "SGD")
+EXTRACTORS = ("ConvFeatures", "NatureCNN", "SmallConvolutions")
 
 _OPTIMIZER_ARGUMENTS = (
     "alpha",
@@ -43,6 +45,7 @@ _POLICY_ARGUMENTS = {
     "activation_fn": f"one of {', '.join(ACTIVATIONS)}",
     "optimizer_class": f"one of {', '.join(OPTIMIZERS)}",
     "optimizer_kwargs": f"a mapping with numbers as {', '.join(_OPTIMIZER_ARGUMENTS)}",
+    "features_extractor_class": f"one of {', '.join(EXTRACTORS)}",
     "features_extractor_kwargs": "a mapping of numbers",
     "normalize_images": "true or false",
 }
@@ -144,7 +147,18 @@ def policy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
         for name, place in (("activation_fn", nn), ("optimizer_class", optim)):
             if name in found:
                 found[name] = getattr(place, found[name])
+    if "features_extractor_class" in found:
+        found["features_extractor_class"] = _extractor(found["features_extractor_class"])
     return found
+
+
+def _extractor(name: str) -> Any:
+    from stable_baselines3.common.torch_layers import NatureCNN
+
+    from holdfast.deep.networks.option_network import ConvFeatures
+    from holdfast.deep.networks.small_convolutions import SmallConvolutions
+
+    return {kind.__name__: kind for kind in (ConvFeatures, NatureCNN, SmallConvolutions)}[name]
 
 
 def check_train_freq(value: Any, n_envs: int) -> None:
@@ -168,6 +182,8 @@ def _fits(name: str, value: Any) -> bool:
             return isinstance(value, str) and value in ACTIVATIONS
         case "optimizer_class":
             return isinstance(value, str) and value in OPTIMIZERS
+        case "features_extractor_class":
+            return isinstance(value, str) and value in EXTRACTORS
         case "normalize_images":
             return isinstance(value, bool)
         case "optimizer_kwargs":

@@ -143,7 +143,7 @@ def _layers(graph: Graph, module: Any, seen: str) -> str:
             return seen
         case "NatureCNN":
             return _layers(graph, module.linear, _layers(graph, module.cnn, seen))
-        case "ConvFeatures":
+        case "ConvFeatures" | "SmallConvolutions":
             return _layers(graph, module.layers, seen)
         case "Flatten" | "FlattenExtractor":
             return graph.add("Flatten", seen, axis=1)

@@ -12,7 +12,7 @@ import gymnasium
 
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_integer, take_mapping
-from holdfast.envs import NamedFailures, is_code, make_env
+from holdfast.envs import NamedFailures, is_code, make_scoring_env
 from holdfast.policies.evaluation import LONGEST_EPISODE, Actor
 from holdfast.policies.policy_files import actor_of, read_policy
 
@@ -42,12 +42,12 @@ class OpenedPolicy:
     longest: int = LONGEST_EPISODE
 
     def make_env(self, **kwargs: Any) -> gymnasium.Env[Any, Any]:
-        """The environment, with further arguments.
+        """The environment with further arguments, as results are measured in it.
 
         Raises:
             ValueError: The policy cannot play there.
         """
-        env = NamedFailures(make_env(self.environment, **{**self.env_kwargs, **kwargs}))
+        env = NamedFailures(make_scoring_env(self.environment, **{**self.env_kwargs, **kwargs}))
         if not self.actor.fits(env.observation_space, env.action_space):
             env.close()
             raise InputError(

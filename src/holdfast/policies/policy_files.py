@@ -338,5 +338,7 @@ def _extractors() -> dict[str, Any]:
     from stable_baselines3.common.torch_layers import CombinedExtractor, FlattenExtractor, NatureCNN
 
     from holdfast.deep.networks.option_network import ConvFeatures
+    from holdfast.deep.networks.small_convolutions import SmallConvolutions
 
-    return {kind.__name__: kind for kind in (FlattenExtractor, NatureCNN, CombinedExtractor, ConvFeatures)}
+    kinds = (FlattenExtractor, NatureCNN, CombinedExtractor, ConvFeatures, SmallConvolutions)
+    return {kind.__name__: kind for kind in kinds}

@@ -213,6 +213,8 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         ValueError: An option is missing or will not do, in one sentence.
         TypeError: Likewise.
     """
+    from holdfast.runs.game_settings import game_settings
+
     options = {_option_name(name): value for name, value in options.items()}
     for name in options:
         if name not in OPTIONS:
@@ -220,7 +222,8 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
             raise InputError(f"options must not have {name!r}; {hint}")
     if not options.get("environment"):
         raise InputError(
-            "environment must be given: a Gymnasium id, a grid's name, a map file or module:callable",
+            "environment must be given: a Gymnasium id, a grid's name, a game such as atari:Freeway or "
+            "minatar:Freeway, a map file or module:callable",
             "environment",
         )
     algorithm = find_algorithm(options.get("algo", DEFAULT_ALGORITHM))
@@ -249,6 +252,7 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         given["k_max"] = options["k_max"]
     if options.get("persistences") is not None:
         given["persistences"] = _persistences(algorithm, options, given)
+    given = {**game_settings(options["environment"], algorithm, given), **given}
     arguments = algorithm.complete(given)
     env_kwargs = _json_mapping(options, "env_kwargs")
     environment, env_kwargs, label = _environment(options["environment"], env_kwargs, options.get("label"))
@@ -476,7 +480,7 @@ def _check_environment(
             f"{SMALLEST_IMAGE} pixels, and these have {height} × {width}",
             "policy",
         )
-    elif arguments["policy"] not in (*fitting, *(["CnnPolicy"] if is_image else [])):
+    elif arguments["policy"] not in (*fitting, *(["CnnPolicy"] if is_image or _sees_boards(arguments) else [])):
         raise InputError(
             f"policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}", "policy"
         )
@@ -493,6 +497,10 @@ def unknown_part(observations: Any) -> str | None:
 
 def _uses_default_cnn(arguments: Mapping[str, Any]) -> bool:
     return "features_extractor_class" not in (arguments.get("policy_kwargs") or {})
+
+
+def _sees_boards(arguments: Mapping[str, Any]) -> bool:
+    return (arguments.get("policy_kwargs") or {}).get("features_extractor_class") == "SmallConvolutions"
 
 
 def file_name(text: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_integer, take_mapping, take_number
-from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
+from holdfast.envs import EnvironmentFailedError, NamedFailures, make_scoring_env
 from holdfast.files import Rows, read_rows
 from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate, evaluation_seeds
 from holdfast.runs.config import RunConfig
@@ -205,7 +205,7 @@ class Session:
         when = f"in evaluation {self.n_evaluations + 1}, at step {self.steps}"
         if self._env is None:
             try:
-                self._env = NamedFailures(make_env(self.config.environment, **self.config.env_kwargs))
+                self._env = NamedFailures(make_scoring_env(self.config.environment, **self.config.env_kwargs))
             except InputError as error:
                 # When the run began it could be made.
                 raise EvaluationFailedError(str(error), when) from error

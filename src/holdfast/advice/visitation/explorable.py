@@ -14,7 +14,7 @@ from holdfast.advice.visitation.observation_numbers import number_names
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.user_code import user_code
-from holdfast.envs import GridMap, GridWorld, NamedFailures, make_env
+from holdfast.envs import GridMap, GridWorld, NamedFailures, make_scoring_env
 from holdfast.envs.lookup import check_spaces
 from holdfast.envs.names import two_axes
 
@@ -39,7 +39,7 @@ def environments(given: Any, stack: ExitStack) -> list[NamedFailures]:
     """
     is_maker = callable(given) and not isinstance(given, gymnasium.Env)
     if is_maker or isinstance(given, str | os.PathLike):
-        places = [_made(given) if is_maker else make_env(given)]
+        places = [_made(given) if is_maker else make_scoring_env(given)]
     else:
         places = list(given) if isinstance(given, Sequence) else [given]
     if not places or not all(isinstance(place, gymnasium.Env) for place in places):

@@ -246,6 +246,8 @@ def _checked_episode(episode: Mapping[str, Any]) -> dict[str, Any]:
         "earlier": EarlierEpisodes.restored(take_mapping(episode, "earlier")).state()
         if "earlier" in episode
         else None,
+        # Those of environments that can say where they are.
+        **({"exact": take_list(episode, "exact", dict)} if "exact" in episode else {}),
     }
 
 

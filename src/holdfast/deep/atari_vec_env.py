@@ -1,0 +1,247 @@
+"""Many Atari games at once, stepped by ale-py's own vector environment, which is written in C++.
+
+It leaves to us what Stable-Baselines3 expects of a ``VecEnv``: which observation was the last of an episode, which
+ends are truncations, and rewards that are clipped once. What it does differently from a single game
+(``make_atari``), and cannot be told otherwise, is listed in :func:`make_atari_vec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
+
+from holdfast.core.checks import check_integer, check_probability
+from holdfast.core.errors import InputError, InputTypeError
+from holdfast.envs.atari import default_frame_skip
+from holdfast.envs.game_names import atari_games, find_game, missing_package
+
+__all__ = ["AtariVecEnv", "make_atari_vec"]
+
+_NO_LIMIT = 2**31 - 1
+
+
+def make_atari_vec(game: str, n_envs: int = 1, seed: int | None = None, **settings: Any) -> VecEnv:
+    """Many copies of an Atari game, within a ``VecMonitor``.
+
+    Settings, observations and rewards are those of ``make_atari``, with these differences:
+
+    - No-ops are frames, of which there are up to ``no_ops`` less one, and FIRE is pressed for one frame.
+    - After a lost life the game goes on with neither no-op nor FIRE: an agent has to press FIRE itself.
+    - Nothing says where the games are, so that a training cannot be gone on with exactly.
+
+    Args:
+        game: Its name: ``"Freeway"``, ``"SpaceInvaders"``.
+        n_envs: How many copies.
+        seed: Seed of the first; the others follow.
+        settings: Those of :class:`AtariVecEnv`.
+
+    Raises:
+        ValueError: There is no such game, or a setting will not do; the message is one sentence.
+        TypeError: A setting is of the wrong kind.
+    """
+    env = AtariVecEnv(game, n_envs, **settings)
+    env.seed(seed)
+    return VecMonitor(env)
+
+
+class AtariVecEnv(VecEnv):
+    """Copies of one game; observations are (n_envs, stack, size, size), with the newest frame last.
+
+    Black frames stand before the first of an episode.
+
+    Args:
+        game: Its name.
+        n_envs: How many copies.
+        frame_skip: Frames of one step, of which the last is seen; None: 3 for Space Invaders, else 4.
+        sticky: Probability of every frame that the emulator repeats the action of the frame before.
+        stack: Frames of an observation.
+        size: Height and width that a frame is shrunk to.
+        episodic_life: A lost life ends the episode, not the game.
+        clip_rewards: A reward is replaced by its sign.
+        no_ops: A game begins with fewer than this many frames in which nothing is done.
+        fire: FIRE is pressed for one frame where a game begins, if it has that.
+        full_actions: All 18 actions of the console instead of those that do something in the game.
+        max_frames: Frames after which a game is cut short, at the end of a step.
+        n_threads: Threads that play; 0 for as many as there are processors.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        n_envs: int = 1,
+        frame_skip: int | None = None,
+        sticky: float = 0.25,
+        stack: int = 4,
+        size: int = 84,
+        episodic_life: bool = True,
+        clip_rewards: bool = True,
+        no_ops: int = 30,
+        fire: bool = True,
+        full_actions: bool = False,
+        max_frames: int = 108_000,
+        n_threads: int = 0,
+    ) -> None:
+        self.game = find_game("atari", game, atari_games())
+        self.frame_skip = (
+            default_frame_skip(self.game) if frame_skip is None else check_integer("frame_skip", frame_skip)
+        )
+        flags = {
+            "episodic_life": episodic_life,
+            "clip_rewards": clip_rewards,
+            "fire": fire,
+            "full_actions": full_actions,
+        }
+        for name, value in flags.items():
+            if not isinstance(value, bool | np.bool_):
+                raise InputTypeError(f"{name} must be true or false, not {value!r}", name)
+        self._episodic_life, self._clip_rewards = bool(episodic_life), bool(clip_rewards)
+        self._games = _games(
+            game=self.game,
+            num_envs=check_integer("n_envs", n_envs),
+            num_threads=check_integer("n_threads", n_threads, 0),
+            # It would show the frame before the last one where it cuts a game short: we do that.
+            max_num_frames_per_episode=_NO_LIMIT,
+            repeat_action_probability=check_probability("sticky", sticky),
+            full_action_space=bool(full_actions),
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            img_height=check_integer("size", size),
+            img_width=size,
+            stack_num=check_integer("stack", stack),
+            frameskip=self.frame_skip,
+            maxpool=False,
+            noop_max=check_integer("no_ops", no_ops, 0),
+            # Its own episodic life would begin a new game after every life.
+            episodic_life=False,
+            life_loss_info=self._episodic_life,
+            # Once is enough.
+            reward_clipping=False,
+            use_fire_reset=bool(fire),
+        )
+        self._max_frames = check_integer("max_frames", max_frames)
+        self._actions: NDArray[np.int64] = np.zeros(n_envs, np.int64)
+        self._frame_numbers: NDArray[Any] = np.zeros(n_envs, np.int64)
+        # Steps since each episode's first observation.
+        self._ages: NDArray[np.int64] = np.zeros(n_envs, np.int64)
+        space, actions = self._games.single_observation_space, self._games.single_action_space
+        super().__init__(n_envs, spaces.Box(0, 255, space.shape, np.uint8), spaces.Discrete(int(actions.n)))
+
+    def reset(self) -> NDArray[np.uint8]:
+        """Begin a game in every copy, with the seeds that ``seed`` has set."""
+        fresh = np.random.SeedSequence().generate_state(self.num_envs) >> 1
+        given = [own if seed is None else _game_seed(seed) for own, seed in zip(fresh, self._seeds, strict=True)]
+        observations, info = self._begun(seed=np.array(given, np.int64))
+        self._frame_numbers = info["episode_frame_number"]
+        self._ages[:] = 0
+        self.reset_infos = [self._told(info, place) for place in range(self.num_envs)]
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def _begun(self, **how: Any) -> tuple[NDArray[np.uint8], dict[str, NDArray[Any]]]:
+        observations, info = self._games.reset(**how)
+        order = np.argsort(info["env_id"])
+        return np.array(observations)[order], {name: np.array(values)[order] for name, values in info.items()}
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Say what to do in each copy."""
+        self._actions = np.asarray(actions, np.int64).reshape(self.num_envs)
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Do it: one step, and a new game in the same step where one is over."""
+        found = self._games.step(self._actions)
+        order = np.argsort(found[-1]["env_id"])
+        info = {name: np.array(values)[order] for name, values in found[-1].items()}
+        observations, rewards, terminated = (np.array(part)[order] for part in found[:3])
+        # In a game that goes on exactly these frames have passed.
+        goes_on = info["episode_frame_number"] == self._frame_numbers + self.frame_skip
+        # Some games have no life for a moment before they are over, or between two lives.
+        terminated &= ~(goes_on & (info["lives"] == 0))
+        truncated = goes_on & (info["episode_frame_number"] >= self._max_frames)
+        done = terminated | truncated
+        self._ages += 1
+        last = observations.copy() if done.any() else observations
+        for place in np.flatnonzero(done & ~goes_on):
+            last[place] = info["final_obs"][place]
+        self._blacken(last, self._ages)
+        if truncated.any():
+            observations, info = self._begun(options={"reset_mask": truncated})
+        self._frame_numbers = info["episode_frame_number"]
+        self._ages[done] = 0
+        self._blacken(observations, self._ages)
+        rewards = np.sign(rewards) if self._clip_rewards else rewards
+        return observations, rewards.astype(np.float32), done, self._infos(info, last, terminated, truncated)
+
+    def _infos(
+        self, info: dict[str, Any], last: NDArray[Any], terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]
+    ) -> list[dict[str, Any]]:
+        infos: list[dict[str, Any]] = []
+        for place in range(self.num_envs):
+            told = self._told(info, place)
+            told["TimeLimit.truncated"] = bool(truncated[place] and not terminated[place])
+            if terminated[place] or truncated[place]:
+                told["terminal_observation"] = last[place].copy()
+            infos.append(told)
+        return infos
+
+    @staticmethod
+    def _told(info: dict[str, NDArray[Any]], place: int) -> dict[str, Any]:
+        return {name: int(info[name][place]) for name in ("lives", "episode_frame_number")}
+
+    @staticmethod
+    def _blacken(stacks: NDArray[np.uint8], ages: NDArray[np.int64]) -> None:
+        """Frames from before an episode are not seen in it."""
+        depth = stacks.shape[1]
+        for place in np.flatnonzero(ages < depth - 1):
+            stacks[place, : depth - 1 - ages[place]] = 0
+
+    def get_action_meanings(self) -> list[str]:
+        """What each action is on the console: NOOP, FIRE, UP, ..."""
+        return [action.name for action in self._games.ale.get_action_set()]
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def get_images(self) -> Sequence[Any]:
+        """None: the vector environment shows no pictures."""
+        return [None] * self.num_envs
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The same for every copy."""
+        value = None if attr_name == "render_mode" else getattr(self, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Nothing can be changed."""
+        raise InputError(f"{attr_name} of games that are played in C++ cannot be set")
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """The same for every copy."""
+        value = getattr(self, method_name)(*method_args, **method_kwargs)
+        return [value for _ in self._get_indices(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
+        """No copy is."""
+        return [False for _ in self._get_indices(indices)]
+
+
+def _game_seed(seed: int) -> int:
+    """That of the emulator, as a single game derives it; C++ takes 31 bits of it."""
+    return int(np.random.SeedSequence(seed).generate_state(2)[1] & 0x7FFFFFFF)
+
+
+def _games(**arguments: Any) -> Any:
+    try:
+        from ale_py import ALEInterface, AtariVectorEnv, LoggerMode
+    except ImportError:
+        raise missing_package("atari", "ale-py") from None
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    return AtariVectorEnv(**arguments)

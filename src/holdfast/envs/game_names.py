@@ -1,0 +1,92 @@
+"""Names such as ``atari:Freeway`` and ``minatar:Freeway``: which family of games, and which game of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from holdfast.core.distribution import install_command
+from holdfast.core.errors import InputError, InputTypeError
+
+__all__ = ["FAMILIES", "MINATAR_GAMES", "atari_games", "find_game", "missing_package", "split_name"]
+
+FAMILIES: Mapping[str, str] = MappingProxyType({"atari": "holdfast/Atari-v0", "minatar": "holdfast/MinAtar-v0"})
+"""What stands before the colon, and the Gymnasium id of such games."""
+
+MINATAR_GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+"""By the names of their modules in the package ``minatar``."""
+
+_KINDS = {"atari": "an Atari game", "minatar": "a MinAtar game"}
+
+_MULTIPLAYER = {"combat", "joust", "maze_craze", "warlords"}
+"""Games that ale-py has without a mode for one player."""
+
+
+def split_name(name: str) -> tuple[str, str] | None:
+    """Family and game of a name such as ``"atari:Freeway"``; None for other names."""
+    family, colon, game = name.partition(":")
+    family = family.strip().lower()
+    return (family, game.strip()) if colon and family in FAMILIES else None
+
+
+def missing_package(family: str, package: str) -> InputError:
+    """What to say where the package of a family of games is not installed."""
+    return InputError(
+        f"{family} games need the package {package}, which is not installed: {install_command(family)}"
+    )
+
+
+def atari_games() -> tuple[str, ...]:
+    """The games that ale-py knows, by the names of their files: ``"freeway"``, ``"space_invaders"``.
+
+    Raises:
+        ValueError: ale-py is not installed.
+    """
+    try:
+        from ale_py import roms
+    except ImportError:
+        raise missing_package("atari", "ale-py") from None
+    return tuple(game for game in roms.get_all_rom_ids() if game not in _MULTIPLAYER)
+
+
+def find_game(family: str, wanted: str, games: Iterable[str]) -> str:
+    """The game that a person means: capitals, blanks, hyphens and underscores do not matter.
+
+    Args:
+        family: What such games are called: a key of ``FAMILIES``.
+        wanted: ``"Space Invaders"``, ``"SpaceInvaders"``, ``"space_invaders"``.
+        games: The names that there are.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: There is no such game; the nearest ones are named.
+    """
+    if not isinstance(wanted, str):
+        raise InputTypeError(f"game must be the name of a game, such as Freeway, not {wanted!r}")
+    known = {_key(game): game for game in games}
+    if _key(wanted) in known:
+        return known[_key(wanted)]
+    if re.search(r"-v\d+$", wanted):
+        raise InputError(
+            f"game must be the name of a game alone, such as Freeway, not {wanted!r}: an environment of that id "
+            "may skip frames itself, and no frame is to be skipped twice"
+        )
+    nearest = difflib.get_close_matches(_key(wanted), known, n=3, cutoff=0.6)
+    shown = [repr(_shown(known[match])) for match in nearest]
+    if shown:
+        hint = f"did you mean {' or '.join(shown)}?"
+    elif len(known) <= 8:
+        hint = f"there are {', '.join(map(_shown, known.values()))}"
+    else:
+        hint = f"there are {len(known)}, such as Alien, Breakout and Freeway"
+    raise InputError(f"game must be {_KINDS[family]}, not {wanted!r}; {hint}")
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _shown(game: str) -> str:
+    return game.title().replace("_", "")
