@@ -186,6 +186,8 @@ CASES = {
     "changed": Case(stop="changed"),
     "skips": Case(2, arguments={"interrupt_margin": 0.01}, agent=TempoRLDQN),
     "skips of one": Case(arguments={"pad_terminal": False, "prioritized": False}, agent=TempoRLDQN),
+    "the paper's update": Case(2, arguments=PerDQN.plain()),
+    "some persistences": Case(2, arguments={"k_max": 4, "persistences": [1, 2, 4]}),
     "held exploration": Case(2, arguments={"durations": "zeta"}, agent=EZGreedyDQN),
 }
 STEPS, STOPPED = 130, 70
@@ -197,6 +199,7 @@ MEANT: dict[str, Callable[[Any], bool]] = {
     "two": lambda state: len(state["target_cache"]["rows"]) > 0,
     "interrupted": lambda state: state["hold_statistics"]["cuts"].any(),
     "one step": lambda state: state["replay"]["trees"] is None,
+    "the paper's update": lambda state: len(state["target_cache"]["rows"]) > 0,
     "dictionaries": lambda state: set(state["replay"]["store"]) == {"where", "late"},
     "pictures": lambda state: state["replay"]["store"]["own"].dtype == np.uint8,
     "wrapped around": lambda state: state["replay"]["n_added"] > len(state["replay"]["ring"]["left"]),

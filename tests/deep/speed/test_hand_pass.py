@@ -303,11 +303,7 @@ def agent_weights(**arguments):
 def test_an_agent_that_learns_by_autograd_ends_up_the_same(dueling, monkeypatch):
     by_hand = agent_weights(dueling=dueling, normalize_observations="space")
 
-    def by_the_other_way(*arguments):
-        *rows, is_shared = arguments
-        return regress_by_autograd(*rows, None, is_shared)
-
-    monkeypatch.setattr(regression, "regress_by_hand", by_the_other_way)
+    monkeypatch.setattr(regression, "regress_by_hand", regress_by_autograd)
     by_autograd = agent_weights(dueling=dueling, normalize_observations="space")
     th.testing.assert_close(by_hand, by_autograd, rtol=1e-4, atol=1e-5)
     monkeypatch.undo()

@@ -239,7 +239,8 @@ def _forward(theta: Floats, layout: Layout, inputs: Floats) -> tuple[Floats, Flo
     n, n_layers = len(inputs), len(layers)
     kept_width, unit_width = 0, 0
     for layer in range(n_layers):
-        kept_width += layers[layer, 2] * (n_heads if layers[layer, 6] and layers[layer - 1, 6] else 1)
+        is_behind_heads = layer > 0 and layers[layer - 1, 6]
+        kept_width += layers[layer, 2] * (n_heads if is_behind_heads else 1)
         unit_width += 0 if layers[layer, 6] else layers[layer, 3]
     kept = np.empty(n * kept_width, dtype=np.float32)
     units = np.empty(n * unit_width, dtype=np.float32)
