@@ -12,6 +12,7 @@ from holdfast.core.checks import (
     check_discount,
     check_duration,
     check_integer,
+    check_persistences,
     check_probability,
     check_real,
 )
@@ -165,3 +166,34 @@ def test_a_choice_is_one_of_its_words():
     for value in ("Wall", "wal", "", None, 0, ["wall"]):
         with pytest.raises(ValueError, match=sentence(f"holes must be one of 'wall', 'free', not {value!r}")):
             check_choice("holes", value, ("wall", "free"))
+
+
+# --- sets of persistences ---
+
+
+def test_a_set_of_persistences():
+    assert check_persistences("persistences", None) is None
+    assert check_persistences("persistences", [1, 2, 4]) == (1, 2, 4)
+    assert check_persistences("persistences", range(1, 4)) == (1, 2, 3)
+    assert check_persistences("persistences", np.array([1, 8])) == (1, 8)
+
+
+@pytest.mark.parametrize("wrong", [[], [2, 4], [1, 4, 2], [1, 2, 2]])
+def test_a_set_begins_with_1_and_increases(wrong):
+    text = f"persistences must begin with 1 and increase, as [1, 2, 4, 8] does, not {wrong}"
+    with pytest.raises(ValueError, match=sentence(text)):
+        check_persistences("persistences", wrong)
+
+
+@pytest.mark.parametrize("wrong", [4, "1,2", {1: 2}, 1.5])
+def test_a_set_is_made_of_numbers(wrong):
+    text = f"persistences must be numbers such as [1, 2, 4, 8], not {wrong!r}"
+    with pytest.raises(TypeError, match=sentence(text)):
+        check_persistences("persistences", wrong)
+
+
+def test_the_numbers_of_a_set_are_whole_and_at_least_1():
+    with pytest.raises(TypeError, match=r"^each of persistences must be a whole number of at least 1, not 2\.5$"):
+        check_persistences("persistences", [1, 2.5])
+    with pytest.raises(ValueError, match=r"^each of persistences must be a whole number of at least 1, not 0$"):
+        check_persistences("persistences", [0, 1])

@@ -12,6 +12,7 @@ from holdfast.core.decomposition import (
     sub_transitions,
     update_count,
     window_length,
+    window_lengths,
 )
 from holdfast.core.history import PartialHistory
 
@@ -269,3 +270,34 @@ def test_window_length_is_all_it_can_be(k, left):
     assert length in (k, left)
     assert length <= k
     assert length <= left
+
+
+def test_window_lengths_of_powers_of_two_by_hand():
+    # Of a hold of 8 steps, 4 or 6 or 7 are of use, since 4, 2 and 1 are left then; 5 are as good as 4.
+    found = window_lengths((1, 2, 4, 8))
+    assert found.tolist() == [
+        [0, 1, 1, 1, 1, 1, 1, 1, 1],
+        [0, 1, 2, 2, 2, 2, 2, 2, 2],
+        [0, 0, 2, 3, 4, 4, 4, 4, 4],
+        [0, 0, 0, 0, 4, 4, 6, 7, 8],
+    ]
+
+
+@pytest.mark.parametrize("k_max", [1, 2, 5, 16])
+def test_window_lengths_of_a_full_set_are_window_length(k_max):
+    found = window_lengths(range(1, k_max + 1))
+    expected = window_length(np.arange(1, k_max + 1)[:, None], np.arange(k_max + 1)[None])
+    np.testing.assert_array_equal(found, expected)
+
+
+@given(st.sets(st.integers(2, 40), max_size=8))
+def test_window_lengths_are_the_definition(longer):
+    members = sorted({1, *longer})
+    found = window_lengths(members)
+    for position, k in enumerate(members):
+        for left in range(1, members[-1] + 1):
+            if left >= k:
+                expected = k
+            else:
+                expected = max((length for length in range(1, left + 1) if k - length in members), default=0)
+            assert found[position, left] == expected

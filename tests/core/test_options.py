@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.options import Option, OptionSpace, duration_at, flat_index, persistence_index
+from holdfast.core.options import (
+    Option,
+    OptionSpace,
+    duration_at,
+    flat_index,
+    persistence_index,
+    persistence_positions,
+    persistence_set,
+    position_within,
+)
 
 SPACES = st.builds(OptionSpace, st.integers(1, 7), st.integers(1, 9))
 
@@ -179,3 +188,24 @@ def test_a_space_is_a_frozen_value():
     assert pickle.loads(pickle.dumps(space)) == space
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'k_max'"):
         space.k_max = 4
+
+
+# --- sparse sets ---
+
+
+def test_a_set_is_what_is_given_or_all_up_to_the_largest():
+    assert persistence_set(4) == (1, 2, 3, 4)
+    assert persistence_set(8, [1, 2, 8]) == (1, 2, 8)
+
+
+def test_positions_by_hand():
+    assert persistence_positions((1, 2, 5)).tolist() == [-1, 0, 1, -1, -1, 2]
+    assert persistence_positions(range(1, 4)).tolist() == [-1, 0, 1, 2]
+    assert position_within([1, 2, 5], 4) == 1
+    assert position_within([1, 2, 5], np.array([1, 2, 3, 5, 9])).tolist() == [0, 1, 1, 2, 2]
+
+
+@given(st.sets(st.integers(2, 30), max_size=6), st.integers(1, 40))
+def test_position_within_is_that_of_the_longest_that_fits(longer, steps):
+    members = sorted({1, *longer})
+    assert members[position_within(members, steps)] == max(k for k in members if k <= steps)

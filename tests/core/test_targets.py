@@ -22,6 +22,7 @@ from holdfast.core.targets import (
     skip_target,
     state_value,
     toward,
+    value_bounds,
     window_target,
 )
 
@@ -464,3 +465,22 @@ def test_what_the_table_says_of_a_terminal_state_is_never_read() -> None:
     history = PartialHistory(np.array([0, 1]), 0, [3.0], terminated=True)
     assert empirical_all_persistence(q, history, 0.9).tolist() == [3.0, 3.0]
     assert all_persistence_target(3.0, 0.9, np.array([True, False]), np.nan, np.nan, True).tolist() == [3.0, 3.0]
+
+
+# --- bounds ---
+
+
+def test_value_bounds_by_hand():
+    assert value_bounds(-1.0, 0.0, 0.5) == (-2.0, 0.0)
+    assert value_bounds(-1.0, 3.0, 0.75) == (-4.0, 12.0)
+    assert value_bounds(-1.0, 3.0, 0.0) == (-1.0, 3.0)
+    assert value_bounds(-1.0, 0.0, 1.0) == (-np.inf, 0.0)
+    assert value_bounds(0.0, 2.0, 1.0) == (0.0, np.inf)
+    assert value_bounds(0.0, 0.0, 1.0) == (0.0, 0.0)
+
+
+@given(st.lists(st.floats(-5.0, 5.0), min_size=1, max_size=30), st.floats(0.0, 0.99))
+def test_no_return_leaves_its_bounds(rewards, gamma):
+    low, high = value_bounds(min(0.0, *rewards), max(0.0, *rewards), gamma)
+    total = sum(gamma**step * reward for step, reward in enumerate(rewards))
+    assert low - 1e-9 <= total <= high + 1e-9

@@ -14,6 +14,7 @@ from gymnasium import spaces
 from hypothesis import strategies as st
 
 from holdfast.core import PartialHistory, sub_transitions
+from holdfast.core.decomposition import SubTransition
 from holdfast.deep import OptionReplayBuffer
 
 GAMMA = 0.5  # rewards are quarters, so that every r^ℓ is exact in 32 bits
@@ -81,9 +82,15 @@ class LiteralReplay:
     """Options as lists of steps. An option is open until it is closed."""
 
     def __init__(
-        self, n_envs: int, capacity: int, k_max: int, bootstrap: bool, pad_terminal: bool = False
+        self,
+        n_envs: int,
+        capacity: int,
+        k_max: int,
+        bootstrap: bool,
+        pad_terminal: bool = False,
+        persistences: tuple[int, ...] | None = None,
     ) -> None:
-        self.capacity, self.k_max = capacity, k_max
+        self.capacity, self.k_max, self.persistences = capacity, k_max, persistences
         self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
         self.open: list[list[Step]] = [[] for _ in range(n_envs)]
         self.closed: list[list[Step]] = []
@@ -101,7 +108,12 @@ class LiteralReplay:
             states = np.array([step.state for step in option] + [option[-1].next_state])
             rewards = np.array([step.reward for step in option])
             history = PartialHistory(states, option[0].action, rewards, option[-1].terminated)
-            for item in sub_transitions(history, self.k_max, GAMMA):
+            items = (
+                sub_transitions(history, self.k_max, GAMMA)
+                if self.persistences is None
+                else sparse_sub_transitions(history, self.persistences)
+            )
+            for item in items:
                 if item.k != k or option[item.start].time < self.time - self.capacity:
                     continue
                 if not (self.bootstrap or item.length == k or (self.pad_terminal and item.done)):
@@ -120,33 +132,55 @@ class LiteralReplay:
         return found
 
 
+def sparse_sub_transitions(history: PartialHistory, persistences: tuple[int, ...]) -> list[SubTransition]:
+    """The tuples of a sparse set, as it is defined: one for each step and each persistence that it informs."""
+    kappa, found = len(history.rewards), []
+    for start in range(kappa):
+        left = kappa - start
+        for k in persistences:
+            if left >= k:
+                length = k
+            elif history.terminated:
+                length = left
+            else:
+                length = max((seen for seen in range(1, left + 1) if k - seen in persistences), default=0)
+            if length > 0:
+                reward = sum(GAMMA**step * float(history.rewards[start + step]) for step in range(length))
+                done = history.terminated and start + length == kappa
+                found.append(SubTransition(k, start, start + length, reward, length, done))
+    return found
+
+
 def drawable_tuples(buffer: OptionReplayBuffer) -> list[Counter[Tuple]]:
     """Everything that ``sample`` can return while all priorities are equal, by view.
 
     Draws are stratified, so a batch of several times as many tuples as there are rows has each of them.
     """
-    views: list[Counter[Tuple]] = [Counter() for _ in range(buffer.k_max)]
+    durations = buffer.durations.tolist()
+    views: list[Counter[Tuple]] = [Counter() for _ in durations]
     if not buffer.drawable.any():
         return views
     stratified = buffer.k_max > 1 or buffer.prioritized
     batch = buffer.sample((4 if stratified else 64) * buffer.n_slots * buffer.n_envs)
     shape = batch.rows.shape
     space = buffer.observation_space
-    states = np.array(decode(space, batch.observations)).reshape(shape)
+    seen_states = np.array(decode(space, batch.observations))
+    states = np.broadcast_to(seen_states, shape) if batch.is_shared else seen_states.reshape(shape)
     next_states = np.array(decode(space, buffer.observations_at(batch.next_rows.ravel()))).reshape(shape)
-    for index in range(buffer.k_max):
+    for index, k in enumerate(durations):
         seen: dict[int, Tuple] = {}
         for b in range(shape[1]):
             if batch.weights is not None and batch.weights[index, b] == 0.0:
-                assert not buffer.drawable[index]
+                assert not buffer.drawable[index] or (batch.is_shared and not batch.is_there[index, b])
                 continue
+            assert batch.is_there[index, b]
             found = Tuple(
                 int(states[index, b]),
                 int(batch.actions[index, b]),
                 int(next_states[index, b]),
                 float(batch.rewards[index, b]),
                 float(batch.discounts[index, b]),
-                index + 1 - int(batch.rest[index, b]),
+                k - int(batch.rest[index, b]),
                 bool(batch.dones[index, b]),
             )
             assert seen.setdefault(int(batch.rows[index, b]), found) == found
@@ -180,7 +214,7 @@ class Trial:
             **settings,
         )
         shorter = (settings.get("bootstrap", True), settings.get("pad_terminal", False))
-        self.literal = LiteralReplay(n_envs, capacity, k_max, *shorter)
+        self.literal = LiteralReplay(n_envs, capacity, k_max, *shorter, settings.get("persistences"))
         self.timeout_is_terminal = timeout_is_terminal
         self.same_observation = same_observation
         self.n_envs, self.k_max = n_envs, k_max
@@ -264,8 +298,8 @@ class Trial:
     def check(self) -> None:
         """Every view holds what the paper's buffer would hold, as a multiset."""
         views = drawable_tuples(self.buffer)
-        for k in range(1, self.k_max + 1):
-            assert views[k - 1] == self.literal.tuples(k), f"k={k}"
+        for view, k in zip(views, self.buffer.durations.tolist(), strict=True):
+            assert view == self.literal.tuples(k), f"k={k}"
 
 
 class EnvChoice(NamedTuple):

@@ -36,11 +36,14 @@ class Lesson(NamedTuple):
     weights: np.ndarray | None
 
 
-def lesson(net: OptionQNetwork, batch: int = 12, weighted: bool = True, seed: int = 0) -> Lesson:
-    """Random rows for a network: some errors are smaller than 1 and some are larger."""
+def lesson(
+    net: OptionQNetwork, batch: int = 12, weighted: bool = True, seed: int = 0, is_shared: bool = False
+) -> Lesson:
+    """Random rows for a network, its own or shared ones: some errors are smaller than 1 and some are larger."""
     random = np.random.default_rng(seed)
     shape = (net.heads.n_heads, batch)
-    observations = random.normal(size=(net.heads.n_heads * batch, *net.observation_space.shape))
+    n_rows = batch if is_shared else net.heads.n_heads * batch
+    observations = random.normal(size=(n_rows, *net.observation_space.shape))
     return Lesson(
         th.as_tensor(observations.astype(net.observation_space.dtype)),
         random.integers(net.action_space.n, size=shape),

@@ -175,6 +175,34 @@ CASES = {
             "learning_rate": lambda remaining: 0.01 * remaining,
         }
     ),
+    "levers": Case(
+        2,
+        arguments={
+            "persistences": (1, 2, 4),
+            "layer_norm": True,
+            "dueling": "options",
+            "clip_targets": True,
+            "importance": "batch",
+            "shared_draws": True,
+            "explore_by": "steps",
+            "average_rate": 0.01,
+            "learning_rate_final": 1e-4,
+            "target_value": "double",
+        },
+    ),
+    "levers with own draws": Case(
+        2,
+        wrappers=(VecNormalize,),
+        arguments={
+            "persistences": (1, 3, 4),
+            "layer_norm": True,
+            "clip_targets": True,
+            "explore_by": "steps",
+            "average_rate": 0.01,
+            "interrupt_margin": 0.01,
+        },
+    ),
+    "averaged skips": Case(2, arguments={"layer_norm": True, "average_rate": 0.01}, agent=TempoRLDQN),
     "directly": Case(given="env"),
     "by id": Case(given="CartPole-v1"),
     "episode": Case(wrappers=(monitored,), stop="episode"),
@@ -207,6 +235,13 @@ MEANT: dict[str, Callable[[Any], bool]] = {
     "episode": lambda state: "train/loss" in state["log"],
     "fresh": lambda state: [episode["seed"] for episode in state["environment"]["episodes"]] == [None, None],
     "all wrappers": lambda state: len(state["environment"]["layers"]) == 3,
+    "levers": lambda state: (
+        state["numbers"]["greedy_hold"] > 1.0
+        and any(name.startswith("q_net_average.") for name in state["networks"])
+        and state["replay"]["reward_range"].any()
+        and len(state["replay"]["trees"]["leaves"]) == 1
+    ),
+    "levers with own draws": lambda state: len(state["replay"]["trees"]["leaves"]) == 3,
 }
 """What a case is there for, as seen in its state."""
 
@@ -234,6 +269,8 @@ def build(case: Case, seed: int | None) -> Any:
         "head_arch": [4],
         "device": "cpu",
     }
+    if "persistences" in case.arguments:
+        del defaults["k_max"]
     return case.agent(case.policy, env, **{**defaults, **case.arguments})
 
 
@@ -867,6 +904,10 @@ def test_every_value_must_be_of_its_kind(saved, damage):
         ("replay.trees.leaves", lambda leaves: leaves[:, :-1]),
         ("replay.trees.largest", lambda largest: largest * 0),
         ("replay.trees.largest", lambda largest: largest * np.nan),
+        ("replay.reward_range", lambda rewards: rewards[::-1] + 1.0),
+        ("replay.reward_range", lambda rewards: rewards * np.nan),
+        ("numbers.greedy_hold", lambda _: 0.5),
+        ("numbers.greedy_hold", lambda _: 99.0),
         ("clock.action", lambda actions: actions + 3),
         ("clock.action", lambda actions: actions - 3),
         ("clock.left", lambda left: left - 9),

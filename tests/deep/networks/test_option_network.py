@@ -225,3 +225,90 @@ def test_convolutions_refuse_an_image_that_is_too_small(height, width):
         ValueError, match=f"ConvFeatures needs images of at least 36x36 pixels, not {height}x{width}"
     ):
         ConvFeatures(spaces.Box(0, 255, (3, height, width), np.uint8))
+
+
+# One state value for all options ---------------------------------------------------------------------------
+
+
+def test_a_state_value_that_all_options_share_by_hand():
+    # Two persistences, two actions; the third head is the state value, of which the mean counts.
+    heads = StackedHeads(2, 1, [], 2, nn.ReLU, dueling="options")
+    with th.no_grad():
+        heads.layers[0].weight.zero_()
+        heads.layers[0].bias.copy_(th.tensor([[1.0, 2.0], [3.0, 6.0], [10.0, 20.0]]))
+    # V = 15, advantages of mean 3.
+    expected = th.tensor([[[13.0, 14.0]], [[15.0, 18.0]]])
+    th.testing.assert_close(heads(th.ones(1, 1)), expected)
+    th.testing.assert_close(heads(th.ones(3, 1, 1)), expected)
+    th.testing.assert_close(heads.by_hand(th.ones(1, 1)), expected)
+
+
+@pytest.mark.parametrize("head_arch", [[], [6]])
+def test_the_mean_over_all_options_is_the_state_value(head_arch):
+    th.manual_seed(4)
+    heads = StackedHeads(3, 4, head_arch, 2, nn.ReLU, dueling="options")
+    raw = []
+    heads.layers[-1].register_forward_hook(lambda module, inputs, output: raw.append(output))
+    values = heads(th.randn(5, 4))
+    assert values.shape == (3, 5, 2)
+    (outputs,) = raw
+    th.testing.assert_close(values.mean(dim=(0, 2)), outputs[-1].mean(dim=1))
+
+
+def test_own_rows_of_a_shared_state_value_are_the_diagonal():
+    th.manual_seed(5)
+    net = network(k_max=3, head_arch=[6], dueling="options")
+    observations = th.randn(6, 5)
+    own, table = net.own_head_values(observations), net(observations)
+    for view in range(3):
+        for row in range(2):
+            th.testing.assert_close(own[view, row], table[2 * view + row, :, view])
+
+
+# Norms -----------------------------------------------------------------------------------------------------
+
+
+def test_a_normalised_trunk_by_hand():
+    # One layer of two units sees (3, 1): mean 2, deviation 1; then 2·(1, −1) + ½ and a ReLU: (2½, 0).
+    space = spaces.Box(-9.0, 9.0, (2,), np.float32)
+    net = network(space, 1, net_arch=[2], layer_norm=True)
+    linear, norm, activation = net.trunk
+    assert (type(norm), type(activation)) == (nn.LayerNorm, nn.ReLU)
+    (head,) = net.heads.layers
+    with th.no_grad():
+        linear.weight.copy_(th.eye(2))
+        linear.bias.zero_()
+        norm.weight.fill_(2.0)
+        norm.bias.fill_(0.5)
+        head.weight.copy_(th.tensor([[[10.0, 100.0]]]))
+        head.bias.zero_()
+    assert net(th.tensor([[3.0, 1.0]])).item() == pytest.approx(25.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("net_arch", [[], [4], [4, 3]])
+def test_there_is_a_norm_behind_each_layer_and_none_without(net_arch):
+    for layer_norm in (False, True):
+        net = network(net_arch=net_arch, layer_norm=layer_norm, k_max=2)
+        kinds = [type(layer) for layer in net.trunk]
+        one = [nn.Linear, nn.LayerNorm, nn.ReLU] if layer_norm else [nn.Linear, nn.ReLU]
+        assert kinds == one * len(net_arch)
+
+
+def test_a_normalised_network_gives_the_same_with_and_without_calling_its_modules():
+    th.manual_seed(6)
+    net = network(k_max=2, net_arch=[7, 6], head_arch=[4], layer_norm=True)
+    observations = th.randn(9, 5)
+    assert net.is_plain
+    quick = net(observations)
+    net.trunk[1].register_forward_hook(lambda *_: None)
+    assert not net.is_plain
+    assert th.equal(net(observations), quick)
+
+
+def test_norms_are_made_without_drawing():
+    th.manual_seed(7)
+    plain = network(k_max=2, net_arch=[7, 6], head_arch=[4])
+    th.manual_seed(7)
+    normal = network(k_max=2, net_arch=[7, 6], head_arch=[4], layer_norm=True)
+    for (one, _), (other, _) in zip(plain.trunk_layers, normal.trunk_layers, strict=True):
+        assert th.equal(one.weight, other.weight)

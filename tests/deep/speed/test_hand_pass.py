@@ -164,6 +164,86 @@ def test_other_vectors(space, scaled):
     assert th.equal(rows.observations, before)
 
 
+# Layer norms, shared rows and shared state values ----------------------------------------------------------
+
+
+def with_norms(seed=0, **arguments):
+    """A network whose norms do something."""
+    net = made(seed, net_arch=[6, 7], **arguments)
+    with th.no_grad():
+        for layer in net.trunk:
+            if isinstance(layer, nn.LayerNorm):
+                layer.weight.uniform_(0.5, 2.0)
+                layer.bias.uniform_(-0.5, 0.5)
+    return net
+
+
+@pytest.mark.parametrize("k_max", K_MAX)
+@pytest.mark.parametrize("layer_norm", [False, True], ids=["plain", "norms"])
+@pytest.mark.parametrize("dueling", [False, "heads", "options"])
+@pytest.mark.parametrize("is_shared", [False, True], ids=["own rows", "shared rows"])
+@pytest.mark.parametrize("head_arch", [[], [16]], ids=str)
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
+def test_every_lever_by_hand_is_one_by_autograd(k_max, layer_norm, dueling, is_shared, head_arch, weighted):
+    net = with_norms(k_max=k_max, layer_norm=layer_norm, dueling=dueling, head_arch=head_arch)
+    rows = lesson(net, weighted=weighted, is_shared=is_shared)
+    expected = regress_by_autograd(net, *rows, None, is_shared)
+    by_autograd = gradients(net)
+    if dueling == "options" and not is_shared:
+        # Each value needs all heads on its row, which a pass by hand on own rows does not have.
+        found = regress(net, *rows, None, is_shared)
+    else:
+        found = regress_by_hand(net, *rows, is_shared)
+    assert_same_gradients(gradients(net), by_autograd)
+    assert found.loss == pytest.approx(expected.loss, rel=1e-5)
+    np.testing.assert_allclose(found.row_losses, expected.row_losses, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.td_errors, expected.td_errors, rtol=1e-4, atol=1e-6)
+    assert all(gradient.abs().max() > 0.0 for gradient in by_autograd.values())
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    n_heads=st.integers(1, 4),
+    batch=st.integers(1, 9),
+    n_actions=st.integers(1, 4),
+    head_arch=st.lists(st.integers(1, 6), max_size=2),
+    net_arch=st.lists(st.integers(2, 6), max_size=2),
+    dueling=st.sampled_from([False, "heads", "options"]),
+    layer_norm=st.booleans(),
+)
+@settings(max_examples=60)
+def test_shared_rows_by_hand_are_those_by_autograd_whatever_the_shape(
+    seed, n_heads, batch, n_actions, head_arch, net_arch, dueling, layer_norm
+):
+    arguments = {"persistences": range(1, 2 * n_heads, 2), "n_actions": n_actions, "dueling": dueling}
+    net = made(seed, head_arch=head_arch, net_arch=net_arch, layer_norm=layer_norm, **arguments)
+    rows = lesson(net, batch, seed=seed, is_shared=True)
+    expected = regress_by_autograd(net, *rows, None, True)
+    by_autograd = gradients(net)
+    found = regress_by_hand(net, *rows, True)
+    for name, gradient in gradients(net).items():
+        th.testing.assert_close(gradient, by_autograd[name], rtol=1e-3, atol=1e-5, msg=name)
+    np.testing.assert_allclose(found.td_errors, expected.td_errors, rtol=1e-3, atol=1e-5)
+
+
+def test_shared_rows_are_the_same_rows_for_each_view():
+    net = with_norms(k_max=3, layer_norm=True, head_arch=[5])
+    shared = lesson(net, is_shared=True)
+    own = shared._replace(observations=shared.observations.repeat(3, 1))
+    one, gradients_of_one = regress_by_hand(net, *shared, True), gradients(net)
+    two = regress_by_hand(net, *own)
+    np.testing.assert_allclose(one.td_errors, two.td_errors, rtol=1e-5, atol=1e-6)
+    assert_same_gradients(gradients(net), gradients_of_one)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_values_of_shared_state_values_are_learned_by_hand_where_all_heads_see_all_rows(is_shared, monkeypatch):
+    net = made(k_max=3, head_arch=[5], dueling="options")
+    assert net.is_plain
+    monkeypatch.setattr(regression, "regress_by_autograd" if is_shared else "regress_by_hand", refuse)
+    regress(net, *lesson(net, is_shared=is_shared), None, is_shared)
+
+
 # Gradients from before -------------------------------------------------------------------------------------
 
 

@@ -140,6 +140,41 @@ def test_the_plain_path_learns_what_the_short_cuts_learn(target_value):
     np.testing.assert_allclose(plain, quick, atol=1e-4)
 
 
+@pytest.mark.parametrize("target_value", ["options", "primitive", "double"])
+@pytest.mark.parametrize("shared_draws", [False, True])
+def test_the_plain_path_learns_what_the_short_cuts_learn_of_a_sparse_set(target_value, shared_draws):
+    levers = {"persistences": (1, 3, 4, 8), "target_value": target_value, "shared_draws": shared_draws}
+    levers |= {"layer_norm": True, "dueling": "options", "clip_targets": True, "importance": "batch"}
+    plain, quick = (weights_after_training(plainly, **levers) for plainly in (True, False))
+    np.testing.assert_allclose(plain, quick, atol=2e-4)
+
+
+@pytest.mark.parametrize("target_value", ["options", "primitive", "double"])
+@pytest.mark.parametrize("arguments", [{"k_max": 4}, {"persistences": (1, 2, 5, 8)}], ids=str)
+@pytest.mark.parametrize("shared_draws", [False, True])
+def test_targets_of_the_plain_path_are_the_kept_ones(target_value, arguments, shared_draws):
+    model = PerDQN(
+        "MlpPolicy",
+        "CartPole-v1",
+        seed=0,
+        buffer_size=200,
+        learning_starts=20,
+        target_update_interval=30,
+        device="cpu",
+        target_value=target_value,
+        shared_draws=shared_draws,
+        **arguments,
+    ).learn(150)
+    for _ in range(5):
+        batch = model.replay_buffer.sample(32)
+        quick = model._targets(batch)
+        with plain_path():
+            plain = model._targets(batch)
+        np.testing.assert_allclose(quick[batch.is_there], plain[batch.is_there], rtol=1e-5, atol=1e-5)
+        assert batch.dones.any()
+        assert (batch.rest > 0).any()
+
+
 def test_the_plain_path_takes_no_short_cut(monkeypatch):
     def refuse(*arguments, **keywords):
         raise AssertionError("a short cut was taken")

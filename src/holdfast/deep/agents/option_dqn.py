@@ -282,6 +282,11 @@ class OptionDQN(DQN):
             return self.exploration_rate
         return option_epsilon(self.exploration_rate, self._random_hold, self.greedy_hold)
 
+    def _note_greedy_holds(self, steps: NDArray[np.int64]) -> None:
+        """Move the mean of greedy holds by those that are over after so many steps."""
+        for lasted in steps.tolist():
+            self.greedy_hold += _HOLD_RATE * (lasted - self.greedy_hold)
+
     def _mean_random_hold(self) -> float:
         """Mean of what ``_random_durations`` draws."""
         return float(np.mean(self.views.durations))
@@ -307,8 +312,10 @@ class OptionDQN(DQN):
                 self.clock.begin(idle, drawn.actions, drawn.durations, exploratory=True)
         elif self.policy.interrupt_margin is not None or self.clock.idle.any():
             observation, _ = self.policy.obs_to_tensor(self._last_obs)  # type: ignore[arg-type]
+            elapsed = self.clock.elapsed.copy()
             interrupted = self._begin_options(self.clock, observation)
             if interrupted.any():
+                self._note_greedy_holds(elapsed[interrupted])
                 assert self.replay_buffer is not None
                 self.replay_buffer.finish(interrupted)
                 self.hold_statistics.interrupted(interrupted)
@@ -333,8 +340,7 @@ class OptionDQN(DQN):
                 check_finite("observation", infos[env]["terminal_observation"], self.num_timesteps, int(env))
         began = np.equal(self.clock.elapsed, 0)
         over = self.clock.tick(dones)
-        for env in np.flatnonzero(over & ~self.clock.exploratory):
-            self.greedy_hold += _HOLD_RATE * (float(self.clock.elapsed[env]) - self.greedy_hold)
+        self._note_greedy_holds(self.clock.elapsed[over & ~self.clock.exploratory])
         self.hold_statistics.step(began, over, self.clock.elapsed, np.asarray(dones, dtype=np.bool_))
         # Who learns from single steps need not wait until an option is over.
         over = over | (self.views.k_max == 1)
