@@ -18,8 +18,12 @@ def test_the_defaults_of_the_list_are_those_of_the_class(name: str) -> None:
     algorithm = ALGORITHMS[name]
     complete = algorithm.complete({})
     parameters = inspect.signature(algorithm.load().__init__).parameters
+    defaults = {argument: parameters[argument].default for argument in complete}
+    if defaults.get("persistences") is not None:
+        # Which says what the largest is.
+        defaults["k_max"] = defaults["persistences"][-1]
     for argument, value in as_python(complete).items():
-        default = parameters[argument].default
+        default = defaults[argument]
         if argument != "policy":
             assert (list(default) if isinstance(default, tuple) else default) == value
     assert not set(complete) & set(algorithm.stands_for)
@@ -35,9 +39,11 @@ def test_what_may_be_set() -> None:
     assert not deep & {"env", "seed", "device", "verbose", "replay_buffer_class", "_init_setup_model"}
     ez, temporl = (set(ALGORITHMS[name].arguments()) for name in ("ez-dqn", "temporl-dqn"))
     assert ez - deep == {"durations", "mu"}
-    assert deep - ez == {"bootstrap", "decision_tolerance", "interrupt_margin"}
+    assert deep - ez == {"bootstrap", "decision_tolerance", "interrupt_margin", "persistences"}
     assert temporl - deep == {"pad_terminal"}
-    assert deep - temporl == {"bootstrap", "dueling", "target_value"}
+    assert deep - temporl == {
+        *("bootstrap", "dueling", "explore_by", "persistences", "shared_draws", "target_value"),
+    }
     assert ALGORITHMS["perdqn"].holds
     assert not ALGORITHMS["dqn"].holds
 

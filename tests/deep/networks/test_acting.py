@@ -357,7 +357,9 @@ def test_evaluate_policy_works_and_holds():
 
 
 def test_actions_that_begin_at_five():
-    model = plain_agent(diaries(start=5), exploration_initial_eps=0.5, exploration_final_eps=0.5, prioritized=False)
+    model = plain_agent(
+        diaries(start=5), exploration_initial_eps=0.5, exploration_final_eps=0.5, prioritized=False
+    )
     decisions = watch_decisions(model)
     model.learn(80)
     (log,) = logs(model.env)

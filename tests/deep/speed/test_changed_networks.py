@@ -157,8 +157,12 @@ AGENTS = {
     "shared draws": (
         PerDQN,
         {
-            **{"shared_draws": True, "importance": "batch", "explore_by": "steps"},
-            **{"dueling": "options", "layer_norm": True, "target_value": "double"},
+            "shared_draws": True,
+            "importance": "batch",
+            "explore_by": "steps",
+            "dueling": "options",
+            "layer_norm": True,
+            "target_value": "double",
         },
     ),
     "skips": (TempoRLDQN, {}),
