@@ -39,11 +39,9 @@ def test_what_may_be_set() -> None:
     assert not deep & {"env", "seed", "device", "verbose", "replay_buffer_class", "_init_setup_model"}
     ez, temporl = (set(ALGORITHMS[name].arguments()) for name in ("ez-dqn", "temporl-dqn"))
     assert ez - deep == {"durations", "mu"}
-    assert deep - ez == {"bootstrap", "decision_tolerance", "interrupt_margin", "persistences"}
+    assert deep - ez == {"bootstrap", "decision_tolerance", "interrupt_margin"}
     assert temporl - deep == {"pad_terminal"}
-    assert deep - temporl == {
-        *("bootstrap", "dueling", "explore_by", "persistences", "shared_draws", "target_value"),
-    }
+    assert deep - temporl == {"bootstrap", "dueling", "target_value"}
     assert ALGORITHMS["perdqn"].holds
     assert not ALGORITHMS["dqn"].holds
 
