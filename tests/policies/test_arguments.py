@@ -18,8 +18,12 @@ def test_the_defaults_of_the_list_are_those_of_the_class(name: str) -> None:
     algorithm = ALGORITHMS[name]
     complete = algorithm.complete({})
     parameters = inspect.signature(algorithm.load().__init__).parameters
+    defaults = {argument: parameters[argument].default for argument in complete}
+    if defaults.get("persistences") is not None:
+        # Which says what the largest is.
+        defaults["k_max"] = defaults["persistences"][-1]
     for argument, value in as_python(complete).items():
-        default = parameters[argument].default
+        default = defaults[argument]
         if argument != "policy":
             assert (list(default) if isinstance(default, tuple) else default) == value
     assert not set(complete) & set(algorithm.stands_for)

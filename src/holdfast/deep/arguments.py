@@ -114,7 +114,7 @@ class Argument:
 SB3_ARGUMENTS = (
     Argument(
         "learning_rate",
-        5e-4,
+        3e-4,
         "float | Schedule",
         "As in SB3's DQN, like everything down to ``device`` unless it says otherwise.",
     ),

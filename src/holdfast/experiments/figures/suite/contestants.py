@@ -63,6 +63,7 @@ _ZOO: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 _EARLIER: Mapping[str, Any] = MappingProxyType(
     {
         "k_max": 8,
+        "learning_rate": 5e-4,
         "batch_size": 32,
         "exploration_fraction": 0.2,
         "head_arch": [64],
