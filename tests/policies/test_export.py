@@ -450,7 +450,9 @@ def test_a_wrong_tie_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         export_onnx(run, tmp_path / "policy.onnx", check=1)
 
 
-@pytest.mark.parametrize("wrong", [{"tolerance": 3.1}, {"first_action": 0}, {"persistences": range(2, 10)}], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [{"tolerance": 3.1}, {"first_action": 0}, {"persistences": range(2, 10)}], ids=str
+)
 def test_a_wrong_rule_is_found(wrong: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decide = Graph.decide
 
