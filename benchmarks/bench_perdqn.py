@@ -230,8 +230,9 @@ def _stopwatches(agent: PerDQN) -> Iterator[dict[str, float]]:
 
 def _operations(network: OptionQNetwork, rows: int) -> float:
     """Multiplications and additions of the forward and backward pass on own-head rows."""
-    trunk = sum(layer.weight.numel() for layer in network.trunk_layers)
-    first = network.trunk_layers[0].weight.numel()
+    linears = [layer for layer, _ in network.trunk_layers]
+    trunk = sum(layer.weight.numel() for layer in linears)
+    first = linears[0].weight.numel()
     heads = sum(parameter[0].numel() for parameter in network.heads.parameters() if parameter.dim() == 3)
     # Forward, gradient of the weights, gradient of the inputs; the observations need none.
     return 2.0 * rows * (3 * (trunk + heads) - first)

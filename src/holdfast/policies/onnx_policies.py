@@ -64,7 +64,7 @@ def network_graph(policy: OptionPolicy) -> Graph:
     features = _layers(graph, network.trunk, _features(graph, network, inputs))
     values = _heads(graph, network.heads, features)
     first_action = int(policy.action_space.start)
-    graph.decide(values, n_actions, k_max, policy.decision_tolerance, first_action, policy.durations)
+    graph.decide(values, n_actions, k_max, policy.decision_tolerance, first_action, policy.durations.tolist())
     return graph
 
 

@@ -215,6 +215,7 @@ class OptionDQN(DQN):
     def _setup_lr_schedule(self) -> None:
         super()._setup_lr_schedule()
         if self.learning_rate_final is not None:
+            assert not callable(self.learning_rate)
             self.lr_schedule = LinearSchedule(float(self.learning_rate), self.learning_rate_final, 1.0)
 
     def _refuse_scaling_twice(self, env: Any) -> None:

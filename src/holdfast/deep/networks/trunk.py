@@ -96,9 +96,9 @@ class TrunkNetwork(BasePolicy):
         self.net_arch, self.features_dim, self.activation_fn = net_arch, features_dim, activation_fn
         self.layer_norm = layer_norm
         linears = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
-        normals = [layer for layer in self.trunk if isinstance(layer, nn.LayerNorm)] or [None] * len(linears)
+        normals = [layer for layer in self.trunk if isinstance(layer, nn.LayerNorm)]
         self.trunk_layers: tuple[tuple[nn.Linear, nn.LayerNorm | None], ...] = tuple(
-            zip(linears, normals, strict=True)
+            zip(linears, normals if layer_norm else [None] * len(linears), strict=True)
         )
         self._was_made_plain = False
 

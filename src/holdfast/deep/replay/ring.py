@@ -159,9 +159,9 @@ class OptionReplayBuffer(ReplayBuffer):
         self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
         self.prioritized, self.alpha, self.importance = prioritized, alpha, importance
         self.persistences, self.shared_draws = persistences, shared_draws
-        self.durations = np.array(persistence_set(k_max, persistences), dtype=np.int64)
-        self.positions = persistence_positions(self.durations)
-        self._lengths = window_lengths(self.durations)
+        durations = persistence_set(k_max, persistences)
+        self.durations = np.array(durations, dtype=np.int64)
+        self.positions, self._lengths = persistence_positions(durations), window_lengths(durations)
 
         n_rows = self.n_slots * n_envs
         tree_bytes = PriorityTrees.bytes_needed(self._n_trees, n_rows)
