@@ -98,7 +98,17 @@ def test_what_is_the_policys_gets_there_from_the_agent_alone(argument):
 
 @pytest.mark.parametrize(
     "name",
-    "alpha gamma prioritized bootstrap k_max pad_terminal persistences shared_draws importance".split(),
+    [
+        "alpha",
+        "gamma",
+        "prioritized",
+        "bootstrap",
+        "k_max",
+        "pad_terminal",
+        "persistences",
+        "shared_draws",
+        "importance",
+    ],
 )
 def test_what_is_the_replays_gets_there_from_the_agent_alone(name):
     with pytest.raises(ValueError, match=f"replay_buffer_kwargs must not have '{name}'"):

@@ -394,7 +394,8 @@ def inside(model: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "episodes": [[str(info["r"]), str(info["l"])] for info in model.ep_info_buffer],
         "successes": [bool(success) for success in model.ep_success_buffer],
         "numbers": [getattr(model, name) for name in COUNTERS],
-        "schedules": [model.exploration_rate, model._current_progress_remaining],
+        "schedules": [model.exploration_rate, model._current_progress_remaining, model.greedy_hold],
+        "rewards seen": [buffer.reward_low, buffer.reward_high],
         "observations": [by_key(model._last_obs), by_key(model._last_original_obs), model._last_episode_starts],
         "rows": [{key: plain(value) for key, value in row.items() if not key.startswith("time/")} for row in rows],
         "draws": [random.random(), random.gauss(0, 1), np.random.randn(3), th.rand(3).numpy()],  # noqa: NPY002

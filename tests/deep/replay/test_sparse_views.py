@@ -20,7 +20,7 @@ def choice(action=0, duration=1, reward=4, end="goes on"):
 
 
 def held(*durations, end="goes on", **arguments):
-    """A trial with one environment that held action 0 for so long, one after another; ``end`` is the last step's."""
+    """A trial whose one environment held action 0 for so long, time after time; ``end`` is the last step's."""
     trial = Trial(**{"capacity": 30, "k_max": 8, "persistences": (1, 2, 4, 8), **arguments})
     for number, duration in enumerate(durations):
         for step in range(duration):
@@ -29,7 +29,7 @@ def held(*durations, end="goes on", **arguments):
     return trial
 
 
-# Views --------------------------------------------------------------------------------------------------------------
+# Views -----------------------------------------------------------------------------------------------------
 
 
 @given(st.data())
@@ -113,7 +113,7 @@ def test_normalised_rewards_of_a_sparse_window():
             assert batch.rewards[index, b] == pytest.approx(expected, rel=1e-6)
 
 
-# Shared draws -------------------------------------------------------------------------------------------------------
+# Shared draws ----------------------------------------------------------------------------------------------
 
 
 def test_every_view_of_a_shared_draw_has_the_same_steps():
@@ -155,7 +155,7 @@ def test_the_priority_of_a_shared_step_is_one_number():
     np.testing.assert_allclose(buffer.trees.priorities(0)[:4], [3.0, 1.0, 0.5, 1.0], rtol=1e-5)
 
 
-# Importance weights -------------------------------------------------------------------------------------------------
+# Importance weights ----------------------------------------------------------------------------------------
 
 
 def test_weights_over_the_largest_of_the_batch_by_hand():

@@ -80,6 +80,7 @@ class OptionDQN(DQN):
         added_arguments: What the agent adds to the arguments of all, or explains anew.
         stands_for: Arguments of all agents that this one fixes, with their values.
         own_arguments: What it has beside SB3's arguments; follows from these two.
+        greedy_hold: Running mean of how many steps a greedy option lasts.
     """
 
     valued: ClassVar[str] = "options"
@@ -134,6 +135,7 @@ class OptionDQN(DQN):
         of_sb3 = {argument.name: settings.pop(argument.name) for argument in SB3_ARGUMENTS}
         for name, value in settings.items():
             setattr(self, name, value)
+        self.greedy_hold = 1.0
         of_sb3["replay_buffer_class"] = of_sb3["replay_buffer_class"] or OptionReplayBuffer
         of_sb3["optimize_memory_usage"] = False
         super().__init__(policy, env, **of_sb3, _init_setup_model=_init_setup_model)
@@ -175,6 +177,9 @@ class OptionDQN(DQN):
         return {**own, **self.views._asdict()}
 
     def _setup_model(self) -> None:
+        if self.persistences is not None:
+            # A file that SB3 has saved made a list of it.
+            self.persistences = tuple(self.persistences)
         given_policy_kwargs, given_replay_kwargs = self.policy_kwargs, self.replay_buffer_kwargs
         # SB3 builds policy and replay from these two; what it saves and compares are the user's own.
         self.policy_kwargs = {
@@ -201,7 +206,7 @@ class OptionDQN(DQN):
             self.replay_buffer.finish()
         self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         self.update_statistics = UpdateStatistics(self.views.durations)
-        self.greedy_hold, self._random_hold = 1.0, self._mean_random_hold()
+        self._random_hold = self._mean_random_hold()
         shape = (int(self.action_space.n), self.views.n)
         if self.replay_buffer is not None and self.views.k_max > 1:
             needed = self.replay_buffer.nbytes + TargetCache.bytes_needed(len(self.replay_buffer.written), shape)
