@@ -27,7 +27,7 @@ __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
 Train PerDQN on MountainCar-v0 from nothing to a policy that reaches the flag,
-with plain DQN beside it, and draw what they learned. About six minutes on two
+with plain DQN beside it, and draw what they learned. About three minutes on two
 cores. With --quick, PerQ-learning and Q-learning on a grid, in half a minute.
 Stopped, it goes on where it was when it is started again.
 """
@@ -74,14 +74,9 @@ class Demo:
 _FULL = Demo(
     "MountainCar-v0",
     ("perdqn", "dqn"),
-    ("PerDQN, K=16", "DQN"),
-    (
-        *("--steps", "50000", "--set"),
-        *("learning_rate=5e-4", "target_update_interval=500"),
-        *("exploration_fraction=0.7", "exploration_final_eps=0.01"),
-        *("normalize_observations=space", 'policy_kwargs={"net_arch": [128, 128]}'),
-    ),
-    ("--k-max", "16"),
+    ("PerDQN", "DQN"),
+    ("--steps", "60000"),
+    (),
     50,
     "reached the flag",
     lambda found: found.returns > -200.0,

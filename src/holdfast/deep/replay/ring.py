@@ -479,6 +479,8 @@ class OptionReplayBuffer(ReplayBuffer):
         self, drawn: NDArray[np.int64], weights: NDArray[np.float32] | None, env: VecNormalize | None
     ) -> OptionBatch:
         n_views = len(self.durations)
+        # Compiled code would read beyond its arrays.
+        assert len(drawn) == (1 if self.shared_draws else n_views), drawn.shape
         rows = np.repeat(drawn, n_views, axis=0) if self.shared_draws else drawn
         actions, rewards, discounts, dones, rest, next_rows, is_there = _tuples(
             rows,
