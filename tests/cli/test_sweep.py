@@ -171,7 +171,7 @@ def test_a_discount_that_was_given_stays(tmp_path: Path) -> None:
         ("--grid env.k=1 --env-kwargs k=2", "--grid and --env-kwargs must not both name 'k'"),
         ("--grid k=1,2", "--grid names 'k', which perdqn does not have"),
         ("--grid env.=1", "--grid must be NAME=V1,V2,... or env.NAME=V1,V2,..."),
-        ("", "--grid or --k-max must be given"),
+        ("", "--grid, --k-max or --persistences must be given"),
         ("--k-max 1,2 --grid k_max=4", "give --k-max or --grid k_max, not both"),
         ("--algo q --k-max 2,4", "--k-max must not be given for q, which holds every action for one step"),
         ("--algo q --grid k_max=2,4", "--grid: k_max must not be given for q, which holds every action"),
@@ -185,3 +185,30 @@ def test_bad_grids_of_an_environment(given: str, sentence: str, capsys: pytest.C
     Path("held.py").write_text(HELD)
     assert main(["sweep", "--env", "held:make", "--steps", "100", *given.split()]) == 2
     assert sentence in capsys.readouterr().err
+
+
+NETWORK = "sweep --env CartPole-v1 --steps 40 --eval-every 20 --seeds 1 --set learning_starts=100"
+
+
+def test_a_set_of_persistences(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NETWORK.split(), "--persistences", "1,2,4", "-o", "one"]) == 0
+    assert main([*NETWORK.split(), "--grid", "persistences=[1,2],[1,4]", "-o", "two"]) == 0
+    assert "[1, 4]" in capsys.readouterr().out
+    assert main([*NETWORK.split(), "--persistences", "1,2", "--grid", "layer_norm=true,false", "-o", "three"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("--persistences 1,2 --k-max 2", "give --persistences or values of k_max, not both"),
+        ("--persistences 1,2 --grid persistences=[1,2],[1,4]", "give --persistences or values of persistences"),
+        ("--persistences 2,4", "persistences must begin with 1 and increase"),
+        ("--persistences 1,2 --set k_max=4", "k_max and --persistences say the same thing"),
+        ("--persistences 1,2 --algo ez-dqn", "grid names 'persistences', which ez-dqn does not have"),
+    ],
+)
+def test_bad_sets_of_persistences(given: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NETWORK.split(), *given.split()]) == 2
+    shown = capsys.readouterr().err
+    assert sentence in shown
+    assert shown.count("\n") == 1

@@ -47,5 +47,5 @@ def test_a_change_in_core_changes_what_the_replay_and_the_targets_compute(tmp_pa
     edit(house / "core" / "history.py", "    total = 0.0\n", "    total = 100.0\n")
     edit(house / "core" / "targets.py", "return reward + discount *", "return reward - discount *")
     assert printed(UPDATE, tmp_path) == "101.0 102.0 103.0 -4.0"
-    edit(house / "core" / "decomposition.py", "row[left] = left if", "row[left] = 1 if")
+    edit(house / "core" / "decomposition.py", "row[:] = useful[", "row[:] = 1 + 0 * useful[")
     assert printed(UPDATE, tmp_path) == "101.0 101.0 101.0 -4.0"

@@ -23,6 +23,13 @@ def test_lines_and_the_choice(tmp_path: Path) -> None:
     save_figure(figure, tmp_path / "values.png")
 
 
+def test_a_sparse_set_lies_where_its_persistences_are() -> None:
+    (axes,) = draw_option_values([VALUES], [(0, 4)], ["left", "right"], ["here"], persistences=(1, 4, 16)).axes
+    *lines, chosen = axes.get_lines()
+    assert [line.get_xdata().tolist() for line in lines] == [[1, 4, 16]] * 2
+    assert (chosen.get_xdata().tolist(), chosen.get_ydata().tolist()) == ([4], [3])
+
+
 def test_of_many_actions_the_best_have_names() -> None:
     values = np.arange(20.0)[:, None] * np.ones((1, 3))
     figure = draw_option_values([values], [(19, 1)], [f"_go {number}" for number in range(20)], ["here"], "J")

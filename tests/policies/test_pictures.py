@@ -46,6 +46,24 @@ def test_a_trip_is_the_episode_that_is_evaluated(runs: Path) -> None:
     assert np.array_equal(trip.observations[0], env.reset(seed=5)[0])
 
 
+def test_pictures_of_a_sparse_set(tmp_path: Path) -> None:
+    options = {name: value for name, value in NETWORK.items() if name != "k_max"}
+    trained(options, tmp_path / "run", persistences=[1, 4, 16])
+    shown = open_policy(tmp_path / "run")
+    env = shown.make_env()
+    trip = take_trip(shown.actor, env, 5)
+    found = hold_map(shown.actor, env, trip, None)
+    assert found is not None
+    assert found.k_max == 16
+    assert set(np.unique(found.holds)) <= {1, 4, 16}
+    assert draw_policy_over(shown.actor, env, trip) is not None
+    axes = draw_decisions(shown.actor, env, trip, 2).axes[0]
+    assert axes.get_lines()[0].get_xdata().tolist() == [1, 4, 16]
+    steps, shares, title = holds_over_training(tmp_path / "run")
+    assert shares.shape == (len(steps), 16)
+    assert title.endswith("PerDQN, k in {1,4,16}")
+
+
 def test_decisions_to_show_by_hand() -> None:
     decided = np.zeros(20, dtype=np.bool_)
     decided[[0, 3, 4, 8, 15]] = True

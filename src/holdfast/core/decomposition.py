@@ -111,12 +111,11 @@ def window_lengths(durations: Sequence[int]) -> NDArray[np.int64]:
     is itself one of the set: ℓ is the largest such number up to ``left``, and 0 where there is none. For 1..K this
     is ``window_length``. (A hold that ended the episode is another matter: then ℓ = left for all k > left.)
     """
-    longest = durations[-1]
-    table = np.zeros((len(durations), longest + 1), dtype=np.int64)
-    useful_rests = {0, *durations}
+    rests, lefts = np.array([0, *durations], dtype=np.int64), np.arange(durations[-1] + 1)
+    table = np.empty((len(durations), len(lefts)), dtype=np.int64)
     for row, k in zip(table, durations, strict=True):
-        for left in range(1, longest + 1):
-            row[left] = left if left <= k and k - left in useful_rests else row[left - 1]
+        useful = np.sort(k - rests[rests <= k])
+        row[:] = useful[np.searchsorted(useful, lefts, side="right") - 1]
     return table
 
 

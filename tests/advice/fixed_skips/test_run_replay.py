@@ -53,6 +53,25 @@ def test_the_replay_of_every_agent_with_a_network_is_read(tmp_path, algo, priori
     assert [row.k for row in estimate_run_skips(tmp_path / "run", skips)] == (skips or [1, 2, 3])
 
 
+@pytest.mark.parametrize("prioritized", [True, False])
+@pytest.mark.parametrize(
+    "levers",
+    [{"persistences": [1, 2, 3]}, {"persistences": [1, 3]}, {"shared_draws": True}, {"k_max": 5}],
+    ids=str,
+)
+@pytest.mark.parametrize("shared_draws", [True, False])
+def test_the_replay_of_a_sparse_set_or_with_shared_draws_is_read(tmp_path, levers, shared_draws, prioritized):
+    own = {**NETWORK["set"], **levers, "shared_draws": shared_draws, "prioritized": prioritized}
+    options = {name: value for name, value in NETWORK.items() if name != "k_max"}
+    trained({**options, "set": own}, tmp_path / "run")
+    found = read_replay(tmp_path / "run")
+    assert found.n_added == NETWORK["steps"]
+    k_max = levers.get("k_max", 8 if "persistences" not in levers else 3)
+    assert (found.k_max, found.shared_draws) == (k_max, shared_draws)
+    assert found.durations.tolist() == levers.get("persistences", list(range(1, k_max + 1)))
+    assert [row.k for row in estimate_run_skips(tmp_path / "run", [1, 2])] == [1, 2]
+
+
 @pytest.mark.parametrize("skips", [None, [1, 2], [4]])
 def test_a_run_that_held_nothing_says_nothing_about_holding(tmp_path, skips):
     trained(NETWORK, tmp_path / "run", k_max=1)

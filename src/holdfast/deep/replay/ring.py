@@ -160,16 +160,16 @@ class OptionReplayBuffer(ReplayBuffer):
         self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
         self.prioritized, self.alpha, self.importance = prioritized, alpha, importance
         self.persistences, self.shared_draws = persistences, shared_draws
+        n_rows, n_views = self.n_slots * n_envs, k_max if persistences is None else len(persistences)
+        tree_bytes = PriorityTrees.bytes_needed(self._n_trees, n_rows)
+        length_bytes = 8 * n_views * (k_max + 1)
+        check_fits(
+            f"the replay of buffer_size={buffer_size}",
+            bytes_needed(n_rows, observation_space, self.obs_shape) + 40 * n_rows + tree_bytes + length_bytes,
+        )
         durations = persistence_set(k_max, persistences)
         self.durations = np.array(durations, dtype=np.int64)
         self.positions, self._lengths = persistence_positions(durations), window_lengths(durations)
-
-        n_rows = self.n_slots * n_envs
-        tree_bytes = PriorityTrees.bytes_needed(self._n_trees, n_rows)
-        check_fits(
-            f"the replay of buffer_size={buffer_size}",
-            bytes_needed(n_rows, observation_space, self.obs_shape) + 40 * n_rows + tree_bytes,
-        )
         self.store = make_store(n_rows, observation_space, self.obs_shape)
         shape = (self.n_slots, n_envs)
         self.actions = np.zeros((*shape, 1), dtype=np.int64)
@@ -188,7 +188,8 @@ class OptionReplayBuffer(ReplayBuffer):
         """One view drawn uniformly needs none, and then draws exactly as SB3's buffer does."""
         if self.k_max == 1 and not self.prioritized:
             return 0
-        return 1 if self.shared_draws else len(self.durations)
+        n_views = self.k_max if self.persistences is None else len(self.persistences)
+        return 1 if self.shared_draws else n_views
 
     def reset(self) -> None:
         """Forget everything."""
@@ -220,9 +221,9 @@ class OptionReplayBuffer(ReplayBuffer):
     @property
     def nbytes(self) -> int:
         """Memory of everything the buffer holds."""
-        arrays = (self.actions, self.rewards, self.dones, self.timeouts, self.left, self.next_row, self.written)
+        steps = (self.actions, self.rewards, self.dones, self.timeouts, self.left, self.next_row, self.written)
         trees = 0 if self.trees is None else self.trees.sums.nbytes + self.trees.least.nbytes
-        return self.store.nbytes + trees + sum(array.nbytes for array in arrays)
+        return self.store.nbytes + trees + self._lengths.nbytes + sum(array.nbytes for array in steps)
 
     # State -------------------------------------------------------------------------------------------------
 
