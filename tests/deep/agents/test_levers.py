@@ -101,7 +101,10 @@ def test_holding_on_is_worth_what_the_longest_hold_that_fits_is_worth():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"k_max": 4, "persistences": [1, 2]}, "k_max must be 2, the last of persistences, or not be given, not 4"),
+        (
+            {"k_max": 4, "persistences": [1, 2]},
+            "k_max must be 2, the last of persistences, or not be given, not 4",
+        ),
         ({"persistences": [2, 4]}, r"persistences must begin with 1 and increase, as \[1, 2, 4, 8\] does"),
         ({"persistences": [1, 4, 2]}, "persistences must begin with 1 and increase"),
         ({"persistences": [1, 2, 2]}, "persistences must begin with 1 and increase"),
