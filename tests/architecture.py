@@ -39,7 +39,7 @@ LAYERS = {
     "envs": Layer(("core", "mdp"), ("gymnasium", "ale_py", "cv2", "minatar")),
     "draw": Layer(("files", "core"), ("matplotlib",)),
     "tabular": Layer(("core", "mdp", "envs")),
-    "deep": Layer(("core", "envs"), ("torch", "stable_baselines3")),
+    "deep": Layer(("core", "envs"), ("torch", "stable_baselines3", "scipy", "threadpoolctl")),
     "policies": Layer(_LEARNERS, ("PIL", "imageio_ffmpeg", "onnx", "onnxruntime")),
     "runs": Layer((*_LEARNERS, "policies"), ("tensorboard",)),
     "advice": Layer((*_LEARNERS, "policies", "runs")),

@@ -92,7 +92,7 @@ def test_a_fault_of_holdfast_is_one_line_and_a_file_and_exit_code_70(
 def test_a_fault_before_the_verb_is_known(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.sweep.add_parser", raising(KeyError("x")))
+    monkeypatch.setattr("holdfast.cli.doctor.add_parser", raising(KeyError("x")))
     assert main(["doctor"]) == 70
     assert capsys.readouterr().err.startswith("holdfast: this is a fault of holdfast (KeyError: 'x'), not of")
 

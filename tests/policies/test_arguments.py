@@ -39,10 +39,10 @@ def test_what_may_be_set() -> None:
     assert not deep & {"env", "seed", "device", "verbose", "replay_buffer_class", "_init_setup_model"}
     ez, temporl = (set(ALGORITHMS[name].arguments()) for name in ("ez-dqn", "temporl-dqn"))
     assert ez - deep == {"durations", "mu"}
-    unheld = {"persistences", "shared_draws"}
-    assert deep - ez == {"bootstrap", "decision_tolerance", "interrupt_margin"} | unheld
+    assert deep - ez == {"bootstrap", "decision_tolerance", "interrupt_margin", "persistences"}
     assert temporl - deep == {"pad_terminal"}
-    assert deep - temporl == {"bootstrap", "dueling", "target_value", "explore_by"} | unheld
+    fixed = {"bootstrap", "dueling", "target_value", "explore_by", "persistences", "shared_draws"}
+    assert deep - temporl == fixed
     assert ALGORITHMS["perdqn"].holds
     assert not ALGORITHMS["dqn"].holds
 

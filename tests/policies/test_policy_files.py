@@ -246,7 +246,8 @@ def test_what_is_saved_is_what_is_evaluated(tmp_path: Path) -> None:
 
 
 def test_a_policy_from_before_there_were_levers_is_read(tmp_path: Path) -> None:
-    model = PerDQN("MlpPolicy", "CartPole-v1", k_max=3, buffer_size=50, dueling=True, seed=0)
+    plain = {**PerDQN.plain(), "dueling": True}
+    model = PerDQN("MlpPolicy", "CartPole-v1", k_max=3, buffer_size=50, seed=0, **plain)
     state = network_state("perdqn", model.policy)
     for name in ("persistences", "layer_norm", "average_rate"):
         del state["arguments"][name]
