@@ -18,7 +18,8 @@ from holdfast.runs import RunFolder
 
 PICTURES = ("curves.png", "policy.png", "values.png", "holds.png", "training.png", "film.gif")
 
-SMALL = {"50000": "400", 'policy_kwargs={"net_arch": [128, 128]}': 'policy_kwargs={"net_arch": [8]}'}
+SMALL = {"60000": "400"}
+SETTINGS = ("learning_starts=50", 'policy_kwargs={"net_arch": [8]}')
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> demo.Demo:
     """The whole demo at a tiny budget."""
     options = [SMALL.get(option, option) for option in demo._FULL.options]
     assert options != list(demo._FULL.options)
-    reduced = replace(demo._FULL, options=(*options, "learning_starts=50"), episodes=2)
+    reduced = replace(demo._FULL, options=(*options, "--set", *SETTINGS), episodes=2)
     monkeypatch.setattr(demo, "_FULL", reduced)
     return reduced
 
@@ -57,7 +58,7 @@ def test_the_full_one_at_a_tiny_budget(
     assert {path.name for path in Path("demo").iterdir()} == {"perdqn", "dqn", *PICTURES}
     # What it shows as typed is what it trained.
     typed = out[out.index("  holdfast train") : out.index("-o demo/dqn")].replace("\\\n", " ")
-    assert "--algo perdqn --k-max 16 --steps 400" in " ".join(typed.split())
+    assert "--algo perdqn --steps 400" in " ".join(typed.split())
     assert main(["demo", "--seed", "4"]) == 2
     assert "demo/perdqn holds a run with" in capfd.readouterr().err
 

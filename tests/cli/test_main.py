@@ -104,7 +104,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("holdfast.envs.make_env", interrupted)
+    monkeypatch.setattr("holdfast.envs.make_scoring_env", interrupted)
     assert main(["solve", "cliff"]) == 130
     assert capsys.readouterr().err == "holdfast solve: interrupted\n"
 

@@ -67,7 +67,10 @@ def policy_for(space: Any, k_max: int = 4, seed: int = 0, **arguments: Any) -> O
     kind = MultiInputPolicy if isinstance(space, spaces.Dict) else CnnPolicy if space is PICTURE else MlpPolicy
     layers = {} if kind is CnnPolicy else {"net_arch": [16]}
     actions = arguments.pop("actions", spaces.Discrete(3, start=2))
-    policy = kind(space, actions, lambda _: 0.0, **{**layers, "k_max": k_max, "head_arch": [8], **arguments})
+    plain = {"k_max": k_max, "head_arch": [8], "layer_norm": False, "dueling": False, "average_rate": 0.0}
+    if "persistences" in arguments:
+        del plain["k_max"]
+    policy = kind(space, actions, lambda _: 0.0, **{**layers, **plain, **arguments})
     with torch.no_grad():
         for part in policy.q_net.parameters():
             part.mul_(2.0)

@@ -17,7 +17,7 @@ from tests.runs.small_runs import trained
 pytest.importorskip("ale_py")
 pytest.importorskip("minatar")
 
-SMALL_BOARD = {"net_arch": [], "features_extractor_class": "SmallConvolutions"}
+SMALL_BOARD = {"net_arch": [128], "features_extractor_class": "SmallConvolutions"}
 
 
 def arguments(environment: str, **options: Any) -> dict[str, Any]:
@@ -38,16 +38,16 @@ def test_atari_games_have_the_papers_arguments() -> None:
 def test_every_deep_algorithm_takes_them(algo: str) -> None:
     assert arguments("atari:Freeway", algo=algo)["policy"] == "CnnPolicy"
     found = arguments("minatar:Freeway", algo=algo)
-    assert (found["policy"], found["policy_kwargs"], found["head_arch"]) == ("CnnPolicy", SMALL_BOARD, [128])
+    assert (found["policy"], found["policy_kwargs"], found["head_arch"]) == ("CnnPolicy", SMALL_BOARD, [])
 
 
 def test_what_is_given_counts() -> None:
     found = arguments("minatar:Freeway", set={"head_arch": [5]})
     assert (found["policy"], found["policy_kwargs"], found["head_arch"]) == ("CnnPolicy", SMALL_BOARD, [5])
     found = arguments("minatar:Freeway", set={"policy": "MlpPolicy"})
-    assert (found["policy"], found["policy_kwargs"], found["head_arch"]) == ("MlpPolicy", None, [64])
+    assert (found["policy"], found["policy_kwargs"], found["head_arch"]) == ("MlpPolicy", None, [])
     found = arguments("atari:Freeway", set={"policy_kwargs": {"net_arch": [9]}, "gamma": 0.5})
-    assert (found["policy"], found["policy_kwargs"], found["head_arch"]) == ("CnnPolicy", {"net_arch": [9]}, [64])
+    assert (found["policy"], found["policy_kwargs"], found["head_arch"]) == ("CnnPolicy", {"net_arch": [9]}, [])
     assert (found["gamma"], found["learning_rate"]) == (0.5, 5e-4)
 
 

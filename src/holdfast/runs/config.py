@@ -317,8 +317,11 @@ def run_name(options: Mapping[str, Any]) -> str:
     environment = str(options.get("environment"))
     label = options.get("label") or (Path(environment).stem if is_map_path(environment) else environment)
     given = _mapping(options, "set")
-    own = algorithm.arguments().get("k_max")
-    held = "" if own is None else f"-k{options.get('k_max') or given.get('k_max') or own.default}"
+    known = algorithm.arguments()
+    own, default_set = known.get("k_max"), known.get("persistences")
+    default = None if own is None or (default_set is not None and default_set.default) else own.default
+    longest = options.get("k_max") or given.get("k_max") or default
+    held = "" if own is None or longest is None else f"-k{longest}"
     sparse = options.get("persistences") or given.get("persistences")
     if own is not None and isinstance(sparse, list | tuple):
         held = f"-k{file_name('-'.join(map(str, sparse)))}"

@@ -46,7 +46,8 @@ def test_it_is_the_replay_that_the_run_would_go_on_with(run):
 @pytest.mark.parametrize("prioritized", [True, False])
 @pytest.mark.parametrize("algo", [name for name, one in ALGORITHMS.items() if one.is_deep])
 def test_the_replay_of_every_agent_with_a_network_is_read(tmp_path, algo, prioritized):
-    changes = {"k_max": None if algo == "dqn" else 3, "set": {**NETWORK["set"], "prioritized": prioritized}}
+    settings = {**NETWORK["set"], "prioritized": prioritized, "buffer_size": 200}
+    changes = {"k_max": None if algo == "dqn" else 3, "set": settings}
     trained(NETWORK, tmp_path / "run", algo=algo, **changes)
     assert read_replay(tmp_path / "run").n_added == NETWORK["steps"]
     skips = [1] if algo == "dqn" else None
@@ -66,9 +67,10 @@ def test_the_replay_of_a_sparse_set_or_with_shared_draws_is_read(tmp_path, lever
     trained({**options, "set": own}, tmp_path / "run")
     found = read_replay(tmp_path / "run")
     assert found.n_added == NETWORK["steps"]
-    k_max = levers.get("k_max", 8 if "persistences" not in levers else 3)
-    assert (found.k_max, found.shared_draws) == (k_max, shared_draws)
-    assert found.durations.tolist() == levers.get("persistences", list(range(1, k_max + 1)))
+    powers = [1, 2, 4, 8, 16, 32]
+    expected = list(range(1, 6)) if "k_max" in levers else levers.get("persistences", powers)
+    assert (found.k_max, found.shared_draws) == (expected[-1], shared_draws)
+    assert found.durations.tolist() == expected
     assert [row.k for row in estimate_run_skips(tmp_path / "run", [1, 2])] == [1, 2]
 
 

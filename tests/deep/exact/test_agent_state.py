@@ -195,6 +195,7 @@ CASES = {
         wrappers=(VecNormalize,),
         arguments={
             "persistences": (1, 3, 4),
+            "shared_draws": False,
             "layer_norm": True,
             "clip_targets": True,
             "explore_by": "steps",

@@ -402,7 +402,7 @@ def test_an_environment_whose_outermost_wrapper_is_another_is_refused(makers):
 
 
 def test_an_agent_refuses_in_the_same_sentence():
-    model = PerDQN("MlpPolicy", sb3_make_vec_env(Pond, 2), buffer_size=10, device="cpu")
+    model = PerDQN("MlpPolicy", sb3_make_vec_env(Pond, 2), k_max=2, buffer_size=10, device="cpu")
     assert sentence(model.state) == FOREIGN
 
 

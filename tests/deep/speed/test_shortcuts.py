@@ -146,7 +146,7 @@ def test_the_plain_path_learns_what_the_short_cuts_learn_of_a_sparse_set(target_
     levers = {"persistences": (1, 3, 4, 8), "target_value": target_value, "shared_draws": shared_draws}
     levers |= {"layer_norm": True, "dueling": "options", "clip_targets": True, "importance": "batch"}
     plain, quick = (weights_after_training(plainly, **levers) for plainly in (True, False))
-    np.testing.assert_allclose(plain, quick, atol=2e-4)
+    np.testing.assert_allclose(plain, quick, atol=2e-3)
 
 
 @pytest.mark.parametrize("target_value", ["options", "primitive", "double"])

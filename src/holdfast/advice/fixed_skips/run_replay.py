@@ -65,7 +65,8 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     is_shared = take(made_of, "shared_draws") == "True"
     n_trees = _n_trees(saved, config.k_max)
     # Of an agent that learns from fewer views than it has durations, the trees tell how many.
-    k_max = config.k_max if is_shared or persistences else n_trees or 1
+    all_views = persistences is not None or (is_shared and n_trees is not None)
+    k_max = config.k_max if all_views else n_trees or 1
     replay = OptionReplayBuffer(
         size,
         space_from(policy, "observation_space"),

@@ -122,6 +122,9 @@ class OptionPolicy(DQNPolicy):
         names = [argument.name for argument in POLICY_ARGUMENTS]
         for name in settings:
             refuse_unknown(type(self).__name__, name, names)
+        if "k_max" in settings:
+            # By itself it stands for all of 1..k_max.
+            settings.setdefault("persistences", None)
         for argument in POLICY_ARGUMENTS:
             value = settings.get(argument.name, argument.default)
             setattr(self, argument.name, argument.check(argument.name, value))

@@ -36,6 +36,9 @@ Integers = NDArray[np.int64]
 
 _DUELS = {False: 0, "heads": 1, "options": 2}
 
+_huber_loss = compiled(huber_loss)
+_huber_gradient = compiled(huber_gradient)
+
 
 class Layout(NamedTuple):
     """What of θ is where.
@@ -422,9 +425,6 @@ def _through_norm(
 
 
 # Learning -------------------------------------------------------------------------------------------------------
-
-_huber_loss = compiled(huber_loss)
-_huber_gradient = compiled(huber_gradient)
 
 
 @compiled
