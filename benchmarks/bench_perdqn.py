@@ -14,6 +14,7 @@ from stable_baselines3 import DQN
 from benchmarks.harness import Row, Settings, Table, Timing, compare, growth
 from holdfast import PerDQN
 from holdfast.deep.agents import option_dqn
+from holdfast.deep.arguments import DEFAULT_TRUNK
 from holdfast.deep.networks.option_network import OptionQNetwork
 
 __all__ = ["tables"]
@@ -37,6 +38,7 @@ def tables(settings: Settings) -> Iterator[Table]:
     """One table per question."""
     th.set_num_threads(1)
     yield _steps(settings)
+    yield _steps_of_the_defaults(settings)
     yield _growth_with_k_max(settings)
     yield _parts(settings)
 
@@ -95,6 +97,33 @@ def _steps(settings: Settings) -> Table:
             f"Speed of PerDQN(16): {speed(sixteen, eight)} times PerDQN(8)'s (asked 0.5). "
             f"Speed of PerDQN(1): {speed(one, small)} times SB3's at batch 32 (asked 1.2).",
             "Ratio is of times: below 1 is faster than SB3's DQN at batch 32, which replays uniformly.",
+        ),
+    )
+
+
+def _steps_of_the_defaults(settings: Settings) -> Table:
+    """Environment steps per second with the defaults, beside DQN with the same trunk."""
+    steps = 20 if settings.quick else 1000
+    of_dqn = {**SHARED, "policy_kwargs": {"net_arch": list(DEFAULT_TRUNK)}}
+    agents: dict[str, Any] = {
+        "SB3 DQN, batch 32": DQN("MlpPolicy", "MountainCar-v0", batch_size=32, **of_dqn),
+        "SB3 DQN, batch 256": DQN("MlpPolicy", "MountainCar-v0", batch_size=256, **of_dqn),
+        "PerDQN(8), 32 steps": PerDQN("MlpPolicy", "MountainCar-v0", k_max=8, batch_size=32, **SHARED),
+        "PerDQN, 64 steps": PerDQN("MlpPolicy", "MountainCar-v0", **SHARED),
+    }
+    for agent in agents.values():
+        agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
+    rows = compare(settings, {name: _training(agent, steps) for name, agent in agents.items()})
+    small, large, eight, _ = (row.timing for row in rows)
+    rows = tuple(
+        Row(row.case, row.timing, row.ratio, {"steps/s": f"{steps / row.timing.median:.0f}"}) for row in rows
+    )
+    return Table(
+        f"MountainCar-v0, {steps} steps with one update each, defaults, trunk {list(DEFAULT_TRUNK)}",
+        rows,
+        (
+            f"Speed of PerDQN(8) with the defaults: {1.0 / eight.ratio_to(small):.2f} times SB3's at batch 32 "
+            f"(goal 1.5), {1.0 / eight.ratio_to(large):.2f} times at batch 256 (goal 2).",
         ),
     )
 
