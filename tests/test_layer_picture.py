@@ -25,4 +25,4 @@ def test_the_picture_has_every_package_once() -> None:
 def test_the_table_says_what_may_be_imported() -> None:
     rows = {line.split("`")[1]: line for line in table().splitlines()[2:]}
     assert rows["core"].endswith("|  | numpy, numba |")
-    assert rows["deep"].endswith("| core, envs | torch, stable_baselines3 |")
+    assert rows["deep"].endswith("| core, envs | torch, stable_baselines3, scipy, threadpoolctl |")
