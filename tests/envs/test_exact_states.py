@@ -252,8 +252,8 @@ def test_a_damaged_state_is_a_sentence(name: str, path: tuple[Any, ...], value: 
 
 
 @pytest.mark.slow
-def test_the_emulator_goes_on_exactly_in_all_games_but_two() -> None:
-    """If the two named in ``atari.py`` go on as well one day, their actions need not be repeated any more."""
+def test_the_emulator_goes_on_exactly_in_all_games_but_a_few() -> None:
+    """The actions of those named in ``atari.py`` are repeated."""
     from ale_py import ALEState, AtariEnv
 
     from holdfast.envs.atari import _NOT_RESTORED
@@ -270,4 +270,4 @@ def test_the_emulator_goes_on_exactly_in_all_games_but_two() -> None:
         second.ale.restoreSystemState(ALEState(first.ale.cloneSystemState().serialize()))
         if any(not np.array_equal(first.step(action)[0], second.step(action)[0]) for action in actions[150:]):
             different.add(game)
-    assert different == _NOT_RESTORED
+    assert different <= _NOT_RESTORED

@@ -24,7 +24,7 @@ _FRAME_SKIP = 4
 _FRAME_SKIPS = {"space_invaders": 3}
 """With four, its blinking shots would never be seen."""
 
-_NOT_RESTORED = {"qbert", "tetris"}
+_NOT_RESTORED = {"klax", "qbert", "tetris"}
 """Games whose emulator goes on differently from a state that was stored: ale-py 0.12.1 misses a part of it."""
 
 _NO_OP = 0
