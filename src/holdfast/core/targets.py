@@ -100,7 +100,7 @@ def constant_value(mean_reward: float, end_rate: float, gamma: float) -> float:
     Args:
         mean_reward: r̄, the mean reward of a step.
         end_rate: d̄, the share of steps that lead to a terminal state.
-        gamma: Discount factor; with 1, and no step that ends an episode, there is no such number, and 0 is returned.
+        gamma: Discount factor; with 1 and no step that ends an episode there is no such number, and it is 0.
     """
     left = 1.0 - gamma * (1.0 - end_rate)
     return mean_reward / left if left > 0.0 else 0.0

@@ -315,8 +315,8 @@ OWN_ARGUMENTS = (
         "learning_rate_falls_to",
         0.1,
         "float",
-        "The part of ``learning_rate`` that is left at the end of the training, to which it falls linearly; 1 for one "
-        "that stays. A schedule that is given as ``learning_rate`` is followed as it is.",
+        "The part of ``learning_rate`` that is left at the end of the training, to which it falls linearly; 1 for "
+        "one that stays. A schedule that is given as ``learning_rate`` is followed as it is.",
         real(0.0, 1.0),
     ),
     Argument(

@@ -518,7 +518,7 @@ class OptionDQN(DQN):
         self.values_have_begun = True
 
     @classmethod
-    def load(cls, *arguments: Any, **keywords: Any) -> OptionDQN:  # type: ignore[override]
+    def load(cls, *arguments: Any, **keywords: Any) -> OptionDQN:
         """SB3's own; an agent that was saved before it learned has its beginning before it."""
         loaded = super().load(*arguments, **keywords)
         loaded.values_have_begun = loaded._n_updates > 0
