@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from holdfast.deep import PerDQN
 from holdfast.deep.agents.regression import Residuals
-from holdfast.deep.replay.ring import OptionBatch
+from holdfast.deep.replay.views import OptionBatch
 from tests.deep.earlier_settings import earlier
 from tests.deep.literal_replay import GAMMA, LiteralReplay, Step, encode
 

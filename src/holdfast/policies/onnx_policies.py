@@ -17,8 +17,9 @@ from holdfast.core.errors import InputError
 from holdfast.policies.onnx_graph import OUTPUTS, Graph, Tensor
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.option_network import OptionQNetwork, StackedHeads
-    from holdfast.deep.networks.policies import OptionPolicy
+    from holdfast.deep.networks.option_network import OptionQNetwork
+    from holdfast.deep.networks.option_policy import OptionPolicy
+    from holdfast.deep.networks.stacked_heads import StackedHeads
     from holdfast.tabular import Policy
 
 __all__ = ["network_graph", "space_inputs", "table_graph"]
@@ -182,7 +183,7 @@ def _activated(graph: Graph, module: Any, seen: str) -> str:
 
 def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
     """(n, A, K) the values."""
-    from holdfast.deep.networks.option_network import StackedLinear
+    from holdfast.deep.networks.stacked_heads import StackedLinear
 
     layers: list[Any] = list(heads.layers)
     for layer in layers:

@@ -21,7 +21,7 @@ from holdfast.policies.evaluation import Actor
 from holdfast.policies.spaces import space_from, space_state
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.policies import OptionPolicy
+    from holdfast.deep.networks.option_policy import OptionPolicy
 
 __all__ = [
     "FOLDER",

@@ -11,9 +11,10 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
+from holdfast.core.durations import option_epsilon
 from holdfast.deep import EZGreedyDQN, PerDQN, TempoRLDQN
-from holdfast.deep.agents.exploratory_draws import option_epsilon, uniform_durations
-from holdfast.deep.agents.regression import mean_errors
+from holdfast.deep.agents.option_steps import uniform_durations
+from holdfast.deep.replay.priorities import mean_errors
 from tests.deep.diary import LEARNING, agent, by_table, diaries, watch_decisions, watch_learning
 from tests.deep.earlier_settings import earlier
 from tests.deep.probes import Pier

@@ -31,7 +31,7 @@ from holdfast.core.errors import InputError
 from holdfast.deep import EZGreedyDQN, OptionDQN, PerDQN, TempoRLDQN, make_vec_env
 from holdfast.deep.exact.agent_state import FORMAT
 from holdfast.deep.replay.priorities import PriorityTrees
-from holdfast.deep.replay.ring import Views
+from holdfast.deep.replay.views import Views
 from tests.deep.diary import Captured
 
 # Forking is quick, and what is forked here calls nothing that has threads.

@@ -10,13 +10,9 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.dqn.policies import QNetwork
 from torch import nn
 
-from holdfast.deep.networks.option_network import (
-    ConvFeatures,
-    OptionQNetwork,
-    SpaceScaler,
-    StackedHeads,
-    StackedLinear,
-)
+from holdfast.deep.networks.option_network import ConvFeatures, OptionQNetwork
+from holdfast.deep.networks.stacked_heads import StackedHeads, StackedLinear
+from holdfast.deep.networks.trunk import SpaceScaler
 from tests.deep.small_networks import BOX, network
 
 

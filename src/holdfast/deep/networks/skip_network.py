@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
+import numpy as np
 import torch as th
 from gymnasium import spaces
+from numpy.typing import NDArray
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from holdfast.deep.networks.option_network import StackedHeads
+from holdfast.core.choice import best_skip, longest_skip
+from holdfast.deep.networks.greedy_rules import Choice, GreedyRule, Table
+from holdfast.deep.networks.stacked_heads import StackedHeads
 from holdfast.deep.networks.trunk import TrunkNetwork
 
-__all__ = ["EMBEDDING_UNITS", "SkipQNetwork"]
+__all__ = ["EMBEDDING_UNITS", "SkipQNetwork", "SkipRule"]
 
 EMBEDDING_UNITS = 10
 """Numbers that stand for an action in the skip head."""
@@ -113,10 +117,40 @@ class SkipQNetwork(TrunkNetwork):
         told = th.cat((features.repeat_interleave(n_actions, dim=0), self.embedding(actions)), dim=1)
         return th.cat((action_values, skip_head(told)[0].view(-1, n_actions, self.k_max)), dim=2)
 
+    def quick_values(self, obs: Any) -> th.Tensor:
+        """``forward`` without gradients, in 32 bits."""
+        with th.no_grad():
+            return self(obs).float()
+
     def bootstrap_values(self, obs: Any) -> th.Tensor:
-        """Those of the actions: (B, A, 1)."""
-        return self(obs, skips=False)
+        """Those of the actions, without gradients: (B, A, 1)."""
+        with th.no_grad():
+            return self(obs, skips=False).float()
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         """The best action, for SB3's sake."""
         return self(observation, skips=False).squeeze(2).argmax(dim=1)
+
+
+@final
+class SkipRule(GreedyRule):
+    """First the action, a = argmax Q(s,·), then how long to hold it, j = argmax J(s,·|a), the longest of equals.
+
+    An action that is held is to be dropped where max Q(s,·) is larger than what holding on is worth, J(s,m|a).
+    """
+
+    def options(self, table: Table) -> Table:
+        """J(s,·|·)."""
+        return table[:, :, 1:]
+
+    def best(self, table: Table) -> Any:
+        """That of the best action."""
+        return table[:, :, 0].max(axis=1)
+
+    def choose(self, table: Table, tolerance: float | None) -> Choice:
+        """The best action, and the longest of its skips within the tolerance."""
+        return best_skip(table[:, :, 0], self.options(table), tolerance or 0.0)
+
+    def hold(self, table: Table, actions: NDArray[np.int64], tolerance: float | None) -> NDArray[np.int64]:
+        """The longest of each action's skips within the tolerance."""
+        return longest_skip(self.options(table), actions, tolerance or 0.0)

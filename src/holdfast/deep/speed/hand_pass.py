@@ -21,7 +21,8 @@ from torch import nn
 from holdfast.core.compiling import compiled
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.option_network import OptionQNetwork, StackedLinear
+    from holdfast.deep.networks.option_network import OptionQNetwork
+    from holdfast.deep.networks.stacked_heads import StackedLinear
 
 __all__ = ["HandPass", "huber_gradient", "huber_loss"]
 
