@@ -2,9 +2,9 @@
 
 ``python -m tests.files_touched`` prints the files; ``tests/test_files_touched.py`` keeps their numbers small.
 
-A step is traced while it runs, and so is a job, from the typed verb to its rows. Compiled code does not tell what it
-calls, so of a tabular run the files are counted that one learner is made of: its own, and what that imports of its
-package.
+A step is traced while it runs, and so is a job, from the typed verb to its rows. Compiled code does not tell what
+it calls, so of a tabular run the files are counted that one learner is made of: its own, and what that imports of
+its package.
 """
 
 from __future__ import annotations

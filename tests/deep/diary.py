@@ -88,9 +88,7 @@ def logs(env: Any) -> list[list[Entry]]:
     return [single.unwrapped.log for single in env.unwrapped.envs]
 
 
-IDLE: dict[str, Any] = {
-    "k_max": 3,
-    "gamma": GAMMA,
+SMALL: dict[str, Any] = {
     "head_arch": [4],
     "policy_kwargs": {"net_arch": [8]},
     "batch_size": 4,
@@ -103,6 +101,22 @@ IDLE: dict[str, Any] = {
     "device": "cpu",
 }
 """Arguments of a small agent that neither learns nor explores unless told to."""
+
+IDLE: dict[str, Any] = {"k_max": 3, "gamma": GAMMA, **SMALL}
+"""Those of a small PerDQN."""
+
+LEVERS: dict[str, Any] = {
+    "persistences": (1, 2, 4),
+    "layer_norm": True,
+    "dueling": "options",
+    "clip_targets": True,
+    "importance": "batch",
+    "shared_draws": True,
+    "explore_by": "steps",
+    "average_rate": 0.01,
+    "learning_rate_final": 1e-5,
+}
+"""All that makes learning steadier or faster."""
 
 
 def agent(env: Any, policy: str = "MlpPolicy", **arguments: Any) -> PerDQN:

@@ -59,14 +59,8 @@ class OptionQNetwork(TrunkNetwork):
     With one persistence and no head layers it is SB3's ``QNetwork``, drawn and rounded alike.
 
     Args:
-        observation_space: Space of the observations.
-        action_space: Discrete.
-        features_extractor: SB3's.
-        features_dim: Its output's width.
-        net_arch: Hidden units of the trunk's layers.
-        activation_fn: Between the layers.
-        normalize_images: Divide images by 255.
-        scale_to_space: Scale finite Box bounds to [−1, 1].
+        *trunk: As ``TrunkNetwork``'s.
+        **keywords: As ``TrunkNetwork``'s.
 
     Its other arguments are those of the same names in ``holdfast.deep.arguments``.
 
@@ -77,34 +71,17 @@ class OptionQNetwork(TrunkNetwork):
 
     def __init__(
         self,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Discrete,
-        features_extractor: BaseFeaturesExtractor,
-        features_dim: int,
-        net_arch: list[int],
-        activation_fn: type[nn.Module] = nn.ReLU,
-        normalize_images: bool = True,
+        *trunk: Any,
         k_max: int = 1,
         persistences: Sequence[int] | None = None,
         head_arch: Sequence[int] = (),
         dueling: bool | str = False,
-        scale_to_space: bool = False,
-        layer_norm: bool = False,
+        **keywords: Any,
     ) -> None:
-        super().__init__(
-            observation_space,
-            action_space,
-            features_extractor,
-            features_dim,
-            net_arch,
-            activation_fn,
-            normalize_images,
-            scale_to_space,
-            layer_norm,
-        )
+        super().__init__(*trunk, **keywords)
         self.durations = persistence_set(k_max, persistences)
-        n_heads, n_actions = len(self.durations), int(action_space.n)
-        self.heads = StackedHeads(n_heads, self.width, head_arch, n_actions, activation_fn, dueling)
+        n_heads, n_actions = len(self.durations), int(self.action_space.n)
+        self.heads = StackedHeads(n_heads, self.width, head_arch, n_actions, self.activation_fn, dueling)
         self._heads_are_made(type(self) is OptionQNetwork)
         self.hand_pass = HandPass(self)
         self.compiled_pass = CompiledPass(self)

@@ -7,9 +7,7 @@ from typing import Any, final
 
 import numpy as np
 import torch as th
-from gymnasium import spaces
 from numpy.typing import NDArray
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from holdfast.core.choice import best_skip, longest_skip
@@ -31,46 +29,16 @@ class SkipQNetwork(TrunkNetwork):
     features beside an embedding of the action, and has one output per skip length.
 
     Args:
-        observation_space: Space of the observations.
-        action_space: Discrete.
-        features_extractor: SB3's.
-        features_dim: Its output's width.
-        net_arch: Hidden units of the trunk's layers.
-        activation_fn: Between the layers.
-        normalize_images: Divide images by 255.
+        *trunk: As ``TrunkNetwork``'s.
         k_max: K, the longest skip.
         head_arch: Hidden units of both heads' layers.
-        scale_to_space: Scale finite Box bounds to [−1, 1].
-        layer_norm: Normalise what a layer of the trunk gives before its activation.
+        **keywords: As ``TrunkNetwork``'s.
     """
 
-    def __init__(
-        self,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Discrete,
-        features_extractor: BaseFeaturesExtractor,
-        features_dim: int,
-        net_arch: list[int],
-        activation_fn: type[nn.Module] = nn.ReLU,
-        normalize_images: bool = True,
-        k_max: int = 1,
-        head_arch: Sequence[int] = (),
-        scale_to_space: bool = False,
-        layer_norm: bool = False,
-    ) -> None:
-        super().__init__(
-            observation_space,
-            action_space,
-            features_extractor,
-            features_dim,
-            net_arch,
-            activation_fn,
-            normalize_images,
-            scale_to_space,
-            layer_norm,
-        )
+    def __init__(self, *trunk: Any, k_max: int = 1, head_arch: Sequence[int] = (), **keywords: Any) -> None:
+        super().__init__(*trunk, **keywords)
         self.k_max = k_max
-        n_actions = int(action_space.n)
+        n_actions, activation_fn = int(self.action_space.n), self.activation_fn
         self.action_head = StackedHeads(1, self.width, head_arch, n_actions, activation_fn)
         self.embedding = nn.Embedding(n_actions, EMBEDDING_UNITS)
         self.skip_head = StackedHeads(1, self.width + EMBEDDING_UNITS, head_arch, k_max, activation_fn)

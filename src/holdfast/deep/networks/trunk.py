@@ -71,10 +71,10 @@ class TrunkNetwork(NetworkAsMade):
         features_extractor: BaseFeaturesExtractor,
         features_dim: int,
         net_arch: list[int],
-        activation_fn: type[nn.Module],
-        normalize_images: bool,
-        scale_to_space: bool,
-        layer_norm: bool,
+        activation_fn: type[nn.Module] = nn.ReLU,
+        normalize_images: bool = True,
+        scale_to_space: bool = False,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__(
             observation_space,

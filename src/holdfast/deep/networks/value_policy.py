@@ -22,6 +22,7 @@ from holdfast.deep.arguments import DEFAULT_TRUNK, POLICY_ARGUMENTS, refuse_unkn
 from holdfast.deep.networks.greedy_rules import GreedyRule
 from holdfast.deep.networks.option_network import OptionQNetwork, OptionRule
 from holdfast.deep.networks.skip_network import SkipQNetwork, SkipRule
+from holdfast.deep.networks.trunk import TrunkNetwork
 
 __all__ = ["VALUED", "ValuePolicy"]
 
@@ -123,7 +124,7 @@ class ValuePolicy(DQNPolicy):
         """One network, with a features extractor of its own."""
         kind, _ = VALUED[self.valued]
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        taken = inspect.signature(kind).parameters
+        taken = {**inspect.signature(TrunkNetwork).parameters, **inspect.signature(kind).parameters}
         settings = {name: value for name, value in self._settings().items() if name in taken}
         scale_to_space = self.normalize_observations == "space"
         return kind(**arguments, **settings, scale_to_space=scale_to_space).to(self.device)
