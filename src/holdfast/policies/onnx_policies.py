@@ -199,14 +199,14 @@ def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
         values = _activated(graph, heads.activation, values)
         values = graph.add("MatMul", values, graph.constant(_array(layer.weight.transpose(1, 2))))
         values = graph.add("Add", values, graph.constant(_array(layer.bias.unsqueeze(1))))
-    if heads.dueling:
+    if heads.state_value:
         values = _joined(graph, heads, values)
     return graph.add("Transpose", values, perm=[1, 2, 0])
 
 
 def _joined(graph: Graph, heads: StackedHeads, outputs: str) -> str:
     """State value and advantages added up, (K, n, A), as ``StackedHeads.joined`` does."""
-    if heads.dueling == "heads":
+    if heads.state_value == "heads":
         state_value, advantages = _slice(graph, outputs, 2, 0, 1), _slice(graph, outputs, 2, 1, 2**31)
         axes = [2]
     else:

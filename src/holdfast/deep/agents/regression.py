@@ -86,7 +86,7 @@ def regress(
     is_shared: bool = False,
 ) -> Residuals:
     """``regress_by_autograd``, or a short cut to it."""
-    is_simple = not (is_shared or network.layer_norm or network.heads.dueling == "options")
+    is_simple = not (is_shared or network.layer_norm or network.heads.state_value == "options")
     if is_simple and can_pass_by_hand(network.plain_parameters(), observations):
         return regress_by_hand(network, observations, actions, targets, weights)
     return regress_by_autograd(network, observations, actions, targets, weights, optimizer, is_shared)

@@ -81,7 +81,8 @@ class OptionQNetwork(TrunkNetwork):
         super().__init__(*trunk, **keywords)
         self.durations = persistence_set(k_max, persistences)
         n_heads, n_actions = len(self.durations), int(self.action_space.n)
-        self.heads = StackedHeads(n_heads, self.width, head_arch, n_actions, self.activation_fn, dueling)
+        state_value = "heads" if dueling is True else dueling or None
+        self.heads = StackedHeads(n_heads, self.width, head_arch, n_actions, self.activation_fn, state_value)
         self._heads_are_made(type(self) is OptionQNetwork)
         self.hand_pass = HandPass(self)
         self.compiled_pass = CompiledPass(self)
@@ -92,7 +93,7 @@ class OptionQNetwork(TrunkNetwork):
             "k_max": self.durations[-1],
             "persistences": self.durations,
             "head_arch": self.heads.head_arch,
-            "dueling": self.heads.dueling,
+            "dueling": self.heads.state_value or False,
         }
 
     def head_layers(self) -> tuple[nn.Module, ...]:
@@ -137,7 +138,7 @@ class OptionQNetwork(TrunkNetwork):
     def own_head_values(self, obs: Any) -> th.Tensor:
         """Values (K, B, A) of K·B observations, laid out view by view: of the rows of D_k those of head k."""
         is_own_forward = type(self).forward is OptionQNetwork.forward and "forward" not in self.__dict__
-        if is_own_forward and self.heads.dueling != "options":
+        if is_own_forward and self.heads.state_value != "options":
             return self(obs, own_heads=True)
         # Values that all heads have a part in, or somebody else's forward, which knows nothing of views.
         values = self(obs)

@@ -58,9 +58,9 @@ class StackedHeads(nn.Module):
         head_arch: Hidden units of each head's layers; may be empty.
         n_actions: A.
         activation_fn: Between the layers.
-        dueling: False; True or ``"heads"``: each head adds up a state value and advantages of mean 0
-            over its actions; ``"options"``: one more head gives a state value, to which all others add advantages
-            of mean 0 over all options.
+        state_value: None; ``"heads"``: each head adds up a state value and advantages of mean 0 over its actions;
+            ``"options"``: one more head gives a state value, to which all others add advantages of mean 0 over all
+            options.
     """
 
     def __init__(
@@ -70,22 +70,21 @@ class StackedHeads(nn.Module):
         head_arch: Sequence[int],
         n_actions: int,
         activation_fn: type[nn.Module],
-        dueling: bool | str = False,
+        state_value: str | None = None,
     ) -> None:
         super().__init__()
-        dueling = "heads" if dueling is True else dueling
-        sizes = [in_features, *head_arch, n_actions + (dueling == "heads")]
+        sizes = [in_features, *head_arch, n_actions + (state_value == "heads")]
         pairs = itertools.pairwise(sizes)
-        stacked = n_heads + (dueling == "options")
+        stacked = n_heads + (state_value == "options")
         self.layers = nn.ModuleList(StackedLinear(stacked, size, following) for size, following in pairs)
         self.activation = activation_fn()
-        self.n_heads, self.head_arch, self.dueling = n_heads, list(head_arch), dueling
+        self.n_heads, self.head_arch, self.state_value = n_heads, list(head_arch), state_value
 
     def forward(self, features: th.Tensor) -> th.Tensor:
         """Head k on its own rows, (K, B, in) → (K, B, A), or every head on every row, (B, in) → (K, B, A)."""
         first, *others = self.layers
         if features.dim() == 2 and not isinstance(first, StackedLinear):
-            features = features.expand(self.n_heads + (self.dueling == "options"), *features.shape)
+            features = features.expand(self.n_heads + (self.state_value == "options"), *features.shape)
         values = first(features)
         for layer in others:
             values = layer(self.activation(values))
@@ -100,10 +99,10 @@ class StackedHeads(nn.Module):
 
     def joined(self, outputs: th.Tensor) -> th.Tensor:
         """Values (K, B, A) of what the last layer gives."""
-        if self.dueling == "heads":
+        if self.state_value == "heads":
             state_value, advantages = outputs[..., :1], outputs[..., 1:]
             return state_value + advantages - advantages.mean(dim=-1, keepdim=True)
-        if self.dueling == "options":
+        if self.state_value == "options":
             # The state value is the mean of the last head's outputs.
             state_value, advantages = outputs[-1:].mean(dim=2, keepdim=True), outputs[:-1]
             return state_value + advantages - advantages.mean(dim=(0, 2), keepdim=True)

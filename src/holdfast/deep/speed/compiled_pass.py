@@ -31,7 +31,7 @@ __all__ = ["CompiledPass", "FlatAdam", "FlatParameters", "adam_step", "one_blas_
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
-_DUELS = {False: 0, "heads": 1, "options": 2}
+_STATE_VALUES = {None: 0, "heads": 1, "options": 2}
 
 _KEPT = ("exp_avg", "exp_avg_sq", "step")
 
@@ -71,7 +71,7 @@ class CompiledPass:
         flat, layout = self._theta(parameters)
         inputs = self._network.plain_inputs(observations).numpy()
         with one_blas_thread():
-            return joined_values(outputs_of(flat.values, layout, inputs), layout.dueling)
+            return joined_values(outputs_of(flat.values, layout, inputs), layout.state_value)
 
     def learn(
         self, agent: OptionValueDQN, batch: OptionBatch, parameters: list[th.Tensor], bounds: tuple[float, float]
@@ -172,7 +172,7 @@ def _layout(network: OptionQNetwork, offsets: Integers) -> Layout:
         n_heads, n_out, n_in = layer.weight.shape
         layers.append([offsets[at], offsets[at + 1], n_in, n_out, -1, -1, 1])
         at += 2
-    return Layout(np.array(layers, dtype=np.int64), n_heads, _DUELS[network.heads.dueling], epsilon)
+    return Layout(np.array(layers, dtype=np.int64), n_heads, _STATE_VALUES[network.heads.state_value], epsilon)
 
 
 class FlatParameters:

@@ -51,7 +51,7 @@ class HandPass:
         with th.no_grad():
             outputs = self.values(observations)
             weights = np.ones_like(targets) if weights is None else weights
-            has_state_value = self._network.heads.dueling == "heads"
+            has_state_value = self._network.heads.state_value == "heads"
             residuals, delta = _residuals(outputs.numpy(), actions, targets, weights, has_state_value)
             self.backward(th.from_numpy(delta))
         return residuals

@@ -34,13 +34,13 @@ class Layout(NamedTuple):
         layers: (layers, 7) of each: where its weight and its bias begin, its inputs and outputs (of one head),
             where gain and shift of its normalisation begin or −1, and whether it is one of the heads'.
         n_heads: Heads that are asked, that of a shared state value included.
-        dueling: 0 without state values, 1 where each head has its own first, 2 where the last head is that of all.
+        state_value: 0 without any, 1 where each head has its own first, 2 where the last head is that of all.
         epsilon: Of the normalisation.
     """
 
     layers: Integers
     n_heads: int
-    dueling: int
+    state_value: int
     epsilon: float
 
 
@@ -154,21 +154,21 @@ def outputs_of(theta: Floats, layout: Layout, inputs: Floats) -> Floats:
 
 
 @compiled
-def joined_values(outputs: Floats, dueling: int) -> Floats:
+def joined_values(outputs: Floats, state_value: int) -> Floats:
     """Values (rows, A, K) of what the heads give (rows, heads, ·)."""
     n = len(outputs)
-    n_options = outputs.shape[1] - (1 if dueling == 2 else 0)
-    first_action = 1 if dueling == 1 else 0
+    n_options = outputs.shape[1] - (1 if state_value == 2 else 0)
+    first_action = 1 if state_value == 1 else 0
     n_actions = outputs.shape[2] - first_action
     values = np.empty((n, n_actions, n_options), dtype=np.float32)
     for row in range(n):
         shared = np.float32(0.0)
-        if dueling == 2:
+        if state_value == 2:
             # V + U(a,k) − mean U, V being the mean of the last head's outputs.
             shared = np.mean(outputs[row, n_options]) - np.mean(outputs[row, :n_options])
         for index in range(n_options):
             own = shared
-            if dueling == 1:
+            if state_value == 1:
                 own = outputs[row, index, 0] - np.mean(outputs[row, index, 1:])
             for action in range(n_actions):
                 values[row, action, index] = outputs[row, index, first_action + action] + own
@@ -319,7 +319,7 @@ def gradient(
     """
     n_views, batch = rewards.shape
     outputs, kept, units, inverses = _forward(theta, layout, inputs)
-    values = joined_values(outputs, layout.dueling)
+    values = joined_values(outputs, layout.state_value)
     chosen = np.full(index.shape, -1, dtype=np.int64)
     for view in range(n_views):
         for b in range(batch):
@@ -332,7 +332,7 @@ def gradient(
     row_losses, errors = np.empty_like(targets), np.empty_like(targets)
     delta = np.zeros((batch, outputs.shape[1], outputs.shape[2]), dtype=np.float32)
     share = np.float32(1.0 / (n_views * batch))
-    first_action = 1 if layout.dueling == 1 else 0
+    first_action = 1 if layout.state_value == 1 else 0
     n_actions = outputs.shape[2] - first_action
     total = 0.0
     for b in range(batch):
@@ -347,10 +347,10 @@ def gradient(
             slope = np.float32(_huber_gradient(error)) * weights[view, b] * share
             delta[b, view, first_action + action] += slope
             of_state += slope
-            if layout.dueling == 1:
+            if layout.state_value == 1:
                 delta[b, view, 0] = slope
                 delta[b, view, 1:] -= slope / np.float32(n_actions)
-        if layout.dueling == 2:
+        if layout.state_value == 2:
             delta[b, :n_views] -= of_state / np.float32(n_views * n_actions)
             delta[b, n_views] = of_state / np.float32(n_actions)
     _backward(theta, layout, kept, units, inverses, delta, grad)
