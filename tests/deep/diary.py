@@ -110,11 +110,12 @@ LEVERS: dict[str, Any] = {
     "layer_norm": True,
     "dueling": "options",
     "clip_targets": True,
+    "initial_values": "warm_up",
     "importance": "batch",
     "shared_draws": True,
     "explore_by": "steps",
     "average_rate": 0.01,
-    "learning_rate_final": 1e-5,
+    "learning_rate_falls_to": 0.1,
 }
 """All that makes learning steadier or faster."""
 

@@ -177,7 +177,7 @@ CASES = {
     ),
     "levers": Case(
         2,
-        arguments={**LEVERS, "learning_rate_final": 1e-4, "target_value": "double"},
+        arguments={**LEVERS, "learning_rate_falls_to": 0.5, "target_value": "double"},
     ),
     "levers with own draws": Case(
         2,

@@ -37,7 +37,7 @@ class OptionAgent(OptionSteps):
     """
 
     k_max: int
-    learning_rate_final: float | None
+    learning_rate_falls_to: float
     normalize_observations: str | None
 
     def _start_holding(self) -> None:
@@ -71,9 +71,9 @@ class OptionAgent(OptionSteps):
 
     def _setup_lr_schedule(self) -> None:
         super()._setup_lr_schedule()
-        if self.learning_rate_final is not None:
-            assert not callable(self.learning_rate)
-            self.lr_schedule = LinearSchedule(float(self.learning_rate), self.learning_rate_final, 1.0)
+        if self.learning_rate_falls_to != 1.0 and not callable(self.learning_rate):
+            first = float(self.learning_rate)
+            self.lr_schedule = LinearSchedule(first, first * self.learning_rate_falls_to, 1.0)
 
     def _refuse_scaling_twice(self, env: Any) -> None:
         normalizer = None if env is None else unwrap_vec_normalize(env)
@@ -175,6 +175,18 @@ class OptionAgent(OptionSteps):
         super().set_env(env, force_reset)
         if force_reset:
             self._drop_held_options()
+
+    def set_parameters(self, *arguments: Any, **keywords: Any) -> None:
+        """SB3's own; values that are given begin where they are."""
+        super().set_parameters(*arguments, **keywords)
+        self.values_have_begun = True
+
+    @classmethod
+    def load(cls, *arguments: Any, **keywords: Any) -> Self:
+        """SB3's own; an agent that was saved before it learned has its beginning before it."""
+        loaded = super().load(*arguments, **keywords)
+        loaded.values_have_begun = loaded._n_updates > 0
+        return loaded
 
     def load_replay_buffer(self, *arguments: Any, **keywords: Any) -> None:
         """Load a replay that ``save_replay_buffer`` wrote; what was running in it is over."""

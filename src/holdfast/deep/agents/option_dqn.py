@@ -19,6 +19,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
 from holdfast.core.errors import InputError
+from holdfast.core.targets import constant_value
 from holdfast.deep.agents.misuse import check_not_of_sb3, check_not_vector
 from holdfast.deep.agents.option_agent import OptionAgent
 from holdfast.deep.argument_checks import (
@@ -78,6 +79,7 @@ class OptionDQN(OptionAgent, DQN):
     persistences: tuple[int, ...] | None
     shared_draws: bool
     target_value: str
+    initial_values: str
     bootstrap: bool
     timeout_is_terminal: bool
 
@@ -104,6 +106,7 @@ class OptionDQN(OptionAgent, DQN):
         for name, value in settings.items():
             setattr(self, name, value)
         self.greedy_hold = 1.0
+        self.values_have_begun = False
         of_sb3["replay_buffer_class"] = of_sb3["replay_buffer_class"] or OptionReplayBuffer
         of_sb3["optimize_memory_usage"] = False
         super().__init__(policy, env, **of_sb3, _init_setup_model=_init_setup_model)
@@ -122,10 +125,6 @@ class OptionDQN(OptionAgent, DQN):
             settings[name] = check_mapping(name, settings[name], elsewhere)
         if settings["policy_kwargs"].get("net_arch") is not None:
             check_layers("net_arch in policy_kwargs", settings["policy_kwargs"]["net_arch"])
-        if settings["learning_rate_final"] is not None and callable(settings["learning_rate"]):
-            raise InputError(
-                "learning_rate_final must be None with a schedule as learning_rate", "learning_rate_final"
-            )
         if settings["persistences"] is not None and settings["k_max"] > settings["buffer_size"]:
             raise InputError(
                 f"persistences must be at most buffer_size, which is {settings['buffer_size']}, "
@@ -178,6 +177,18 @@ class OptionDQN(OptionAgent, DQN):
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "target_cache"]
+
+    def _begin_values(self) -> None:
+        self.values_have_begun = True
+        if self.initial_values == "zero":
+            return
+        assert self.replay_buffer is not None
+        rewards, ends = self.replay_buffer.rewards_and_ends()
+        if self._vec_normalize_env is not None:
+            rewards = self._vec_normalize_env.normalize_reward(rewards)
+        value = constant_value(float(np.mean(rewards)), float(np.mean(ends)), self.gamma)
+        for network in {self.q_net, self.q_net_target, self.policy.averaged_net}:
+            network.raise_values(value)
 
     # What targets are made of -------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ class OptionSteps(OffPolicyAlgorithm):
             for its duration.
         exploration_rate: The current ε; DQN has it, another parent must be given it.
         greedy_hold: Running mean of how many steps a greedy option lasts.
+        values_have_begun: Whether values are where they begin: learned, given, or moved by ``initial_values``.
     """
 
     n_coins: ClassVar[int] = 1
@@ -64,6 +65,7 @@ class OptionSteps(OffPolicyAlgorithm):
     hold_statistics: HoldStatistics
     update_statistics: UpdateStatistics
     greedy_hold: float
+    values_have_begun: bool
     explore_by: str
     clip_targets: bool
     priority_beta0: float
@@ -196,11 +198,17 @@ class OptionSteps(OffPolicyAlgorithm):
         beta = self.priority_beta0 + (1.0 - self.priority_beta0) * done
         losses = []
         for _ in range(gradient_steps):
+            if not self.values_have_begun:
+                self._begin_values()
             losses.append(self._update(batch_size, beta))
             self._n_updates += 1
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         if losses:
             self.logger.record("train/loss", sum(losses) / len(losses))
+
+    @abstractmethod
+    def _begin_values(self) -> None:
+        """Before the first update: move all values to where they begin."""
 
     def _sample(self, batch_size: int, beta: float) -> OptionBatch:
         assert self.replay_buffer is not None

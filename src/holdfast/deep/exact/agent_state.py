@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "LogEntry", "agent_state", "as_array", "restore_agent", "resume_log"]
 
-FORMAT = 3
+FORMAT = 4
 """Number of the layout of a state."""
 
 _COUNTERS = (
@@ -44,6 +44,7 @@ _COUNTERS = (
     "_episode_num",
     "_n_calls",
     "_n_updates",
+    "values_have_begun",
 )
 _NUMBERS = ("_current_progress_remaining", "exploration_rate", "greedy_hold")
 

@@ -106,6 +106,10 @@ class OptionQNetwork(TrunkNetwork):
         *_, last = self.heads.layers._modules.values()
         return last.bias  # type: ignore[return-value]
 
+    def raise_values(self, by: float) -> None:
+        """Of every option."""
+        self.heads.raise_values(by)
+
     def forward(self, obs: Any, own_heads: bool = False) -> th.Tensor:
         """Values of every option: (B, A, K).
 

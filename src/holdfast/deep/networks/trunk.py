@@ -95,6 +95,10 @@ class TrunkNetwork(NetworkAsMade):
         self.trunk_layers = tuple(itertools.zip_longest(linears, normals))
 
     @abstractmethod
+    def raise_values(self, by: float) -> None:
+        """Raise all values by the same number, unless the output layer is no longer the one that was made."""
+
+    @abstractmethod
     def quick_values(self, obs: Any) -> th.Tensor:
         """``forward`` without gradients, in 32 bits."""
 
