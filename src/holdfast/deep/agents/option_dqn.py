@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from stable_baselines3 import DQN
 from stable_baselines3.common.policies import BasePolicy
 
-from holdfast.core.targets import constant_value
 from holdfast.deep.agents.option_agent import OptionAgent
 from holdfast.deep.agents.option_steps import toss_coins
 from holdfast.deep.agents.regression import Residuals
@@ -63,7 +62,6 @@ class OptionDQN(OptionAgent, DQN):
     action_space: spaces.Discrete
     shared_draws: bool
     target_value: str
-    initial_values: str
     bootstrap: bool
 
     check_actions = staticmethod(check_discrete)
@@ -116,17 +114,9 @@ class OptionDQN(OptionAgent, DQN):
 
     # Learning ----------------------------------------------------------------------------------------------
 
-    def _begin_values(self) -> None:
-        self.values_have_begun = True
-        if self.initial_values == "zero":
-            return
-        assert self.replay_buffer is not None
-        rewards, ends = self.replay_buffer.rewards_and_ends()
-        if self._vec_normalize_env is not None:
-            rewards = self._vec_normalize_env.normalize_reward(rewards)
-        value = constant_value(float(np.mean(rewards)), float(np.mean(ends)), self.gamma)
+    def _raise_values(self, by: float) -> None:
         for network in {self.q_net, self.q_net_target, self.policy.averaged_net}:
-            network.raise_values(value)
+            network.raise_values(by)
 
     def _step(
         self,

@@ -25,7 +25,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from holdfast.core.clock import OptionClock
 from holdfast.core.durations import option_epsilon
 from holdfast.core.errors import InputError
-from holdfast.core.targets import value_bounds
+from holdfast.core.targets import constant_value, value_bounds
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
 from holdfast.deep.networks.holding_policy import ExploratoryDraws, HoldingPolicy
 from holdfast.deep.replay.ring import OptionReplayBuffer
@@ -63,6 +63,7 @@ class OptionSteps(OffPolicyAlgorithm):
     values_have_begun: bool
     explore_by: str
     clip_targets: bool
+    initial_values: str
     priority_beta0: float
     schedule_steps: int | None
     _is_between_rollouts: bool
@@ -202,9 +203,21 @@ class OptionSteps(OffPolicyAlgorithm):
         if losses:
             self.logger.record(self.loss_name, sum(losses) / len(losses))
 
-    @abstractmethod
     def _begin_values(self) -> None:
         """Before the first update: move all values to where they begin."""
+        self.values_have_begun = True
+        if self.initial_values == "zero":
+            return
+        assert self.replay_buffer is not None
+        rewards, ends = self.replay_buffer.rewards_and_ends()
+        if self._vec_normalize_env is not None:
+            rewards = self._vec_normalize_env.normalize_reward(rewards)
+        value = constant_value(float(np.mean(rewards)), float(np.mean(ends)), self.gamma)
+        self._raise_values(value)
+
+    @abstractmethod
+    def _raise_values(self, by: float) -> None:
+        """Raise the values of all networks by the same number."""
 
     def _sample(self, batch_size: int, beta: float) -> OptionBatch:
         assert self.replay_buffer is not None

@@ -1,0 +1,62 @@
+"""What SB3's exploration noise remembers from one draw to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.noise import (
+    ActionNoise,
+    NormalActionNoise,
+    OrnsteinUhlenbeckActionNoise,
+    VectorizedActionNoise,
+)
+
+from holdfast.core.errors import InputError
+from holdfast.core.saved_fields import take_array, take_mapping
+
+__all__ = ["noise_state", "restore_noise"]
+
+
+def noise_state(noise: ActionNoise | None) -> dict[str, Any]:
+    """As arrays, by the number of the environment; nothing of noise that has no memory.
+
+    Raises:
+        ValueError: It is noise of a class whose memory is unknown.
+    """
+    return {
+        str(number): np.array(single.noise_prev, dtype=np.float64)
+        for number, single in enumerate(_singles(noise))
+        if isinstance(single, OrnsteinUhlenbeckActionNoise)
+    }
+
+
+def restore_noise(
+    noise: ActionNoise | None, state: Mapping[str, Any], name: str, n_envs: int
+) -> ActionNoise | None:
+    """The noise, gone on from what ``noise_state`` returned under ``name``; one process for each environment.
+
+    Raises:
+        ValueError: The state is damaged or of other noise.
+    """
+    saved = take_mapping(state, name)
+    if saved and noise is not None and n_envs > 1 and not isinstance(noise, VectorizedActionNoise):
+        # SB3 does this where a training begins; it would then begin anew.
+        noise = VectorizedActionNoise(noise, n_envs)
+    for number, single in enumerate(_singles(noise)):
+        if isinstance(single, OrnsteinUhlenbeckActionNoise) and saved:
+            single.noise_prev = take_array(saved, str(number), np.float64, single._mu.shape).copy()
+    return noise
+
+
+def _singles(noise: ActionNoise | None) -> list[ActionNoise]:
+    singles = list(noise.noises) if isinstance(noise, VectorizedActionNoise) else [noise] * (noise is not None)
+    for single in singles:
+        if type(single) not in (NormalActionNoise, OrnsteinUhlenbeckActionNoise):
+            raise InputError(
+                "action_noise must be Gaussian or Ornstein-Uhlenbeck noise for a state that can be saved, not "
+                f"{type(single).__name__}",
+                "action_noise",
+            )
+    return singles
