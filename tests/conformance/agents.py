@@ -1,4 +1,7 @@
-"""The agents that must behave as Stable-Baselines3's users expect: every deep one in the list of algorithms."""
+"""The agents that must behave as Stable-Baselines3's users expect: every deep one in the list of algorithms.
+
+Those with continuous actions have a file of their own, ``test_continuous.py``.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,9 @@ def _agent(algorithm: Algorithm) -> Factory:
     return make
 
 
-AGENTS: dict[str, Factory] = {name: _agent(found) for name, found in ALGORITHMS.items() if found.is_deep}
+AGENTS: dict[str, Factory] = {
+    name: _agent(found) for name, found in ALGORITHMS.items() if found.is_deep and not found.is_continuous
+}
 
 
 def make_dqn(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> DQN:

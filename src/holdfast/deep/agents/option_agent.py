@@ -35,9 +35,11 @@ class OptionAgent(OptionSetup):
     Abstract: a seam adds the parent in Stable-Baselines3, as in ``class OptionDQN(OptionAgent, DQN)``.
 
     Attributes:
+        own_counters: What the parent counts beside what every agent of SB3's does.
         explores_in_predict: Whether ``predict`` explores unless it is deterministic, as it does in SB3's DQN.
     """
 
+    own_counters: ClassVar[tuple[str, ...]] = ()
     explores_in_predict: ClassVar[bool] = True
 
     learning_rate_falls_to: float

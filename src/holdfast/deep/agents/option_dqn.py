@@ -46,6 +46,7 @@ class OptionDQN(OptionAgent, DQN):
     sb3_arguments: ClassVar[tuple[Argument, ...]] = SB3_ARGUMENTS
     base_arguments: ClassVar[tuple[Argument, ...]] = OWN_ARGUMENTS
     policy_base: ClassVar[type[HoldingPolicy]] = OptionPolicy
+    own_counters: ClassVar[tuple[str, ...]] = ("_n_calls",)
     valued: ClassVar[str] = "options"
     n_coins: ClassVar[int] = 1
 

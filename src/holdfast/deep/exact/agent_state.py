@@ -42,7 +42,6 @@ _COUNTERS = (
     "num_timesteps",
     "_total_timesteps",
     "_episode_num",
-    "_n_calls",
     "_n_updates",
     "values_have_begun",
 )
@@ -65,7 +64,7 @@ def agent_state(agent: OptionAgent) -> dict[str, Any]:
         **{name: _optimizer_state(optimizer) for name, optimizer in agent.optimizers.items()},
         "replay": agent.replay_buffer.state(),
         "target_cache": agent.kept_values(),
-        "counters": {name: int(getattr(agent, name)) for name in _COUNTERS},
+        "counters": {name: int(getattr(agent, name)) for name in (*_COUNTERS, *agent.own_counters)},
         "numbers": {name: float(getattr(agent, name)) for name in _NUMBERS},
         "clock": agent.clock.state(),
         "hold_statistics": agent.hold_statistics.state(),
@@ -106,7 +105,9 @@ def restore_agent(agent: OptionAgent, state: Mapping[str, Any]) -> None:
     }
     if set(weights) != set(own_weights):
         raise InputError("the saved state must be of networks with the same layers")
-    counters = {name: take_integer(take_mapping(state, "counters"), name) for name in _COUNTERS}
+    counters = {
+        name: take_integer(take_mapping(state, "counters"), name) for name in (*_COUNTERS, *agent.own_counters)
+    }
     numbers = {name: take_number(take_mapping(state, "numbers"), name) for name in _NUMBERS}
     if not 1.0 <= numbers["greedy_hold"] <= agent.k_max:
         raise InputError(f"the saved state must have a mean hold of 1..{agent.k_max} steps")
