@@ -55,7 +55,10 @@ def network_graph(policy: OptionPolicy) -> Graph:
         ValueError: It has a layer or observations that holdfast's own networks do not have.
     """
     from holdfast.deep.networks.option_network import OptionQNetwork
+    from holdfast.deep.networks.option_policy import OptionPolicy
 
+    if not isinstance(policy, OptionPolicy):
+        raise InputError("a policy with an actor, which gives continuous actions, cannot be exported")
     network = policy.averaged_net
     if type(network) is not OptionQNetwork:
         raise InputError(f"a policy with the network {type(network).__name__} cannot be exported")

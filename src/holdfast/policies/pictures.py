@@ -137,7 +137,7 @@ def _shown_actions(
 
 
 def _levels(actor: NetworkActor, actions: NDArray[Any]) -> NDArray[Any]:
-    """(n,) by what actions are told apart: of continuous ones, the eighth of its range that the first number is in."""
+    """(n,) by what actions are told apart: of continuous ones, the eighth that the first number is in."""
     space = actor.policy.action_space
     if not isinstance(space, spaces.Box):
         return actions

@@ -162,12 +162,11 @@ def test_the_duration_is_the_first_critics_choice_and_the_action_its_heads():
     observation = np.array([[0.3, -0.2], [1.0, 2.0]], np.float32)
     tensor = th.as_tensor(observation)
     heads = model.actor(tensor).detach()
-    worth = np.array(
-        [
-            [float(model.critic.q_networks[0](th.cat([tensor[n], heads[n, k]])[None])[0, k]) for k in range(3)]
-            for n in range(2)
-        ]
-    )
+    with th.no_grad():
+        inputs = [[th.cat([tensor[n], heads[n, k]])[None] for k in range(3)] for n in range(2)]
+        worth = np.array(
+            [[model.critic.q_networks[0](inputs[n][k])[0, k].item() for k in range(3)] for n in range(2)]
+        )
     decision = model.policy.decide(observation)
     best = worth.argmax(axis=1)
     assert decision.values[:, 0] == pytest.approx(worth, rel=1e-5)

@@ -65,7 +65,7 @@ class OptionTD3(OptionAgent, TD3):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.action_noise = _as_object(self.action_noise, get_action_dim(self.action_space))
+        self.action_noise = _as_object(self.action_noise, get_action_dim(self.action_space), self.n_envs)
         self.exploration_schedule = LinearSchedule(
             self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
         )
@@ -81,7 +81,7 @@ class OptionTD3(OptionAgent, TD3):
 
     def keep_values(self, state: Mapping[str, Any]) -> None:
         """Go on with what ``kept_values`` returned."""
-        self.action_noise = restore_noise(self.action_noise, state, "noise", self.n_envs)
+        restore_noise(self.action_noise, state, "noise")
 
     # Acting ------------------------------------------------------------------------------------------------
 
@@ -122,12 +122,12 @@ class OptionTD3(OptionAgent, TD3):
             network.raise_values(by)
 
 
-def _as_object(noise: Any, size: int) -> ActionNoise | None:
-    """Noise as SB3 has it; one whose draws have another shape than an action is refused."""
+def _as_object(noise: Any, size: int, n_envs: int) -> ActionNoise | None:
+    """Noise as SB3 has it when it trains; one whose draws have another shape than an action is refused."""
     if noise is None:
         return None
     if not isinstance(noise, ActionNoise):
-        return NormalActionNoise(np.zeros(size), np.full(size, float(noise)))
+        noise = NormalActionNoise(np.zeros(size), np.full(size, float(noise)))
     single = noise.base_noise if isinstance(noise, VectorizedActionNoise) else noise
     mean = getattr(single, "_mu", None)
     shape = np.shape(mean)
@@ -136,4 +136,6 @@ def _as_object(noise: Any, size: int) -> ActionNoise | None:
             f"action_noise must have as many numbers as an action, which is {size}, not shape {shape}",
             "action_noise",
         )
-    return noise
+    if isinstance(noise, VectorizedActionNoise) and noise.n_envs == n_envs:
+        return noise
+    return VectorizedActionNoise(single, n_envs) if n_envs > 1 else single

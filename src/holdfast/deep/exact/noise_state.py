@@ -32,22 +32,16 @@ def noise_state(noise: ActionNoise | None) -> dict[str, Any]:
     }
 
 
-def restore_noise(
-    noise: ActionNoise | None, state: Mapping[str, Any], name: str, n_envs: int
-) -> ActionNoise | None:
-    """The noise, gone on from what ``noise_state`` returned under ``name``; one process for each environment.
+def restore_noise(noise: ActionNoise | None, state: Mapping[str, Any], name: str) -> None:
+    """Go on from what ``noise_state`` returned under ``name``.
 
     Raises:
         ValueError: The state is damaged or of other noise.
     """
     saved = take_mapping(state, name)
-    if saved and noise is not None and n_envs > 1 and not isinstance(noise, VectorizedActionNoise):
-        # SB3 does this where a training begins; it would then begin anew.
-        noise = VectorizedActionNoise(noise, n_envs)
     for number, single in enumerate(_singles(noise)):
-        if isinstance(single, OrnsteinUhlenbeckActionNoise) and saved:
+        if isinstance(single, OrnsteinUhlenbeckActionNoise):
             single.noise_prev = take_array(saved, str(number), np.float64, single._mu.shape).copy()
-    return noise
 
 
 def _singles(noise: ActionNoise | None) -> list[ActionNoise]:
