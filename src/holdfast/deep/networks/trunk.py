@@ -156,6 +156,14 @@ class TrunkNetwork(BasePolicy):
         # While it is plain, its layers are those that were made.
         return [part for layer in self._plain_layers for part in layer._parameters.values() if part is not None]
 
+    def all_parameters(self) -> list[th.Tensor]:
+        """Every parameter once, in PyTorch's order; found quickly while the modules are those that were made."""
+        return self._as_made.parameters() if self._as_made.holds() else list(self.parameters())
+
+    def all_buffers(self) -> list[th.Tensor]:
+        """Every buffer once, likewise."""
+        return self._as_made.buffers() if self._as_made.holds() else list(self.buffers())
+
     def version(self) -> tuple[Any, ...]:
         """Changes when weights are written or replaced; that of a network that is not as it was made, always.
 
@@ -167,7 +175,7 @@ class TrunkNetwork(BasePolicy):
             if not (self._as_made.holds() and self._as_made.is_evaluating()):
                 # Its answers may depend on anything, and whoever watches is to see each of them.
                 return (object(),)
-            parameters = (*self.parameters(), *self.buffers())
+            parameters = (*self._as_made.parameters(), *self._as_made.buffers())
         biases = self.last_bias.detach().sum().item()
         return (biases, *[(id(part), part._version) for part in parameters])
 

@@ -175,6 +175,16 @@ class UnchangedModules:
                 return False
         return True
 
+    def parameters(self) -> list[th.Tensor]:
+        """Every parameter once, in PyTorch's order, without the price of ``nn.Module.parameters``."""
+        found = (part for module, *_ in self._parts for part in module._parameters.values() if part is not None)
+        return list({id(part): part for part in found}.values())
+
+    def buffers(self) -> list[th.Tensor]:
+        """Every buffer once, likewise."""
+        found = (part for module, *_ in self._parts for part in module._buffers.values() if part is not None)
+        return list({id(part): part for part in found}.values())
+
     def is_evaluating(self) -> bool:
         """Whether all modules that were made are in evaluation mode."""
         return not any(module.training for module, *_ in self._parts)

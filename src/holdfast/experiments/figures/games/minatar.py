@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from holdfast.experiments.drivers import dqn, msa_dqn, per_dqn, temporl_dqn
+from holdfast.experiments.drivers import Driver, dqn, msa_dqn, per_dqn, temporl_dqn
 from holdfast.experiments.figures.games.pictures import draw_games, game_lines
 from holdfast.experiments.figures.games.training import (
     COLUMNS,
@@ -39,8 +39,8 @@ _GAMES = {"minatar:Freeway": 4, "minatar:Asterix": 10, "minatar:Breakout": 10, "
 _SEAQUEST = "minatar:Seaquest"
 
 
-def _matches(*names: str, drivers: tuple[object, ...]) -> list[Match]:
-    return [Match(name, drivers, games=_GAMES.get(name, 10)) for name in names]  # type: ignore[arg-type]
+def _matches(*names: str, drivers: tuple[Driver, ...]) -> list[Match]:
+    return [Match(name, drivers, games=_GAMES.get(name, 10)) for name in names]
 
 
 _METHODS: Mapping[str, Plan] = {
