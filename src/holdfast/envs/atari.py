@@ -76,6 +76,7 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     """
 
     metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 15}  # noqa: RUF012 (as Gymnasium has it)
+    place_names = "contents of the console's memory (128 bytes of RAM)"
 
     def __init__(
         self,
@@ -178,6 +179,10 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def render(self) -> Any:
         """The screen in colour."""
         return self._emulator.render()
+
+    def place(self) -> NDArray[np.uint8]:
+        """(128,) the console's memory."""
+        return np.array(self.ale.getRAM(), np.uint8)
 
     def _act(self, action: int) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         screen, reward, terminated, truncated, info = self._emulator.step(action)

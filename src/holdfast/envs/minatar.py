@@ -82,6 +82,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 (as Gymnasium has it)
+    place_names = "states of the game (all that is on its board, and its timers)"
 
     def __init__(
         self,
@@ -145,6 +146,11 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         numbers = np.arange(1, len(seen) + 1)[:, None, None]
         return _COLOURS[(seen * numbers).max(axis=0)].repeat(_PIXELS, axis=0).repeat(_PIXELS, axis=1)
 
+    def place(self) -> dict[str, Any]:
+        """What is on the board and what times it, by MinAtar's names: without random numbers and the last action."""
+        things = {name: value for name, value in vars(self._game).items() if name not in _FIXED}
+        return {name: _stored(value) for name, value in things.items()}
+
     def _seen(self) -> NDArray[np.uint8]:
         return np.ascontiguousarray(self._game.state().transpose(2, 0, 1), np.uint8)
 
@@ -159,10 +165,9 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def exact_state(self) -> dict[str, Any]:
         """All that the game goes on from, as arrays and JSON values."""
         _, key, position, has_gauss, gauss = self._random.get_state()
-        things = {name: value for name, value in vars(self._game).items() if name not in _FIXED}
         return {
             "game": self.game,
-            "things": {name: _stored(value) for name, value in things.items()},
+            "things": self.place(),
             "last_action": self._last_action,
             "steps": self._steps,
             "random_key": np.array(key),
