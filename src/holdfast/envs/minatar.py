@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_choice, check_integer, check_probability
+from holdfast.core.checks import check_choice, check_integer, check_probability, check_truth
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved_fields import take, take_array, take_integer, take_list, take_mapping, take_number
 from holdfast.envs.game_names import MINATAR_GAMES, find_game, missing_package
@@ -96,13 +96,11 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self.game = find_game("minatar", game, MINATAR_GAMES)
         self._sticky = check_probability("sticky", sticky)
         self._max_steps = check_integer("max_steps", max_steps)
-        for name, value in {"ramping": ramping, "full_actions": full_actions}.items():
-            if not isinstance(value, bool | np.bool_):
-                raise InputTypeError(f"{name} must be true or false, not {value!r}", name)
+        ramping, full_actions = check_truth("ramping", ramping), check_truth("full_actions", full_actions)
         if render_mode is not None:
             check_choice("render_mode", render_mode, ("rgb_array",))
         self.render_mode = render_mode
-        self._game = _rules(self.game)(ramping=bool(ramping))
+        self._game = _rules(self.game)(ramping=ramping)
         every = range(len(self._game.action_map))
         self._actions: list[int] = list(every if full_actions else self._game.minimal_action_set())
         self._seeded(None)
@@ -147,7 +145,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         return _COLOURS[(seen * numbers).max(axis=0)].repeat(_PIXELS, axis=0).repeat(_PIXELS, axis=1)
 
     def place(self) -> dict[str, Any]:
-        """What is on the board and what times it, by MinAtar's names: without random numbers and the last action."""
+        """What is on the board and what times it, by MinAtar's names, without random numbers."""
         things = {name: value for name, value in vars(self._game).items() if name not in _FIXED}
         return {name: _stored(value) for name, value in things.items()}
 
