@@ -11,8 +11,8 @@ from stable_baselines3 import DQN
 
 from benchmarks.harness import Row, Settings, Table, compare, growth, time_parts
 from holdfast import PerDQN
-from holdfast.deep.agents import option_dqn
 from holdfast.deep.arguments import DEFAULT_TRUNK
+from holdfast.deep.networks import option_policy
 from holdfast.deep.networks.option_network import OptionQNetwork
 
 __all__ = ["tables"]
@@ -173,7 +173,7 @@ def _watched(agent: PerDQN) -> dict[str, tuple[object, str]]:
         "targets": (agent, "_targets"),
         "forward": (agent.q_net.hand_pass, "values"),
         "backward": (agent.q_net.hand_pass, "backward"),
-        "clip and optimiser": (option_dqn, "optimizer_step"),
+        "clip and optimiser": (option_policy, "optimizer_step"),
         "priorities": (agent.replay_buffer, "update_priorities"),
     }
 

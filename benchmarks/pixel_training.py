@@ -10,7 +10,7 @@ from stable_baselines3 import DQN
 
 from benchmarks.harness import Settings, Table, compare, time_parts
 from holdfast import PerDQN
-from holdfast.deep.agents import option_dqn
+from holdfast.deep.networks import option_policy
 from holdfast.deep.networks.option_network import ConvFeatures
 from holdfast.envs import make_atari
 
@@ -84,7 +84,7 @@ def _parts(settings: Settings, name: str, agent: PerDQN) -> Table:
         "sample": (buffer, "sample"),
         "targets": (agent, "_targets"),
         "loss and its gradient": (agent, "_regress"),
-        "clip and optimiser": (option_dqn, "optimizer_step"),
+        "clip and optimiser": (option_policy, "optimizer_step"),
         "priorities": (buffer, "update_priorities"),
     }
     rows, _ = time_parts(settings, watched, _training(agent, steps), steps)
