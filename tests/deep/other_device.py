@@ -1,4 +1,4 @@
-"""A second device that every machine has: tensors that say they are elsewhere, and refuse to meet those of the CPU.
+"""A second device that every machine has: tensors that say they are elsewhere, and refuse those of the CPU.
 
 PyTorch's device ``meta`` lends its name. A tensor there holds a tensor of the CPU, with which its operations are
 computed; one with operands on both sides fails as it does with CUDA. Numbers are those of the CPU, bit for bit.
