@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.experiments.drivers import Driver, dqn, msa_dqn, per_dqn, temporl_dqn
-from holdfast.experiments.figures.games.pictures import draw_games, game_lines
-from holdfast.experiments.figures.games.training import (
-    COLUMNS,
-    Match,
-    Plan,
-    games_of,
-    plan_jobs,
-    run_game,
-    smoke_plan,
-)
-from holdfast.experiments.spec import Experiment
+from holdfast.experiments.figures.games.figure import game_figure
+from holdfast.experiments.figures.games.pictures import draw_games
+from holdfast.experiments.figures.games.training import Match, Plan, games_of, smoke_plan
 from holdfast.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -119,21 +110,11 @@ _NOTES = (
 )
 
 GAMES, LONGER_HOLDS, FREEWAY, FREEWAY_BATCHES = (
-    Experiment(
-        label=label,
-        title=f"Atari: {title}",
-        columns=COLUMNS,
-        plan=partial(plan_jobs, plans=plans),
-        run=run_game,
-        draw=draw,
-        summary=game_lines,
-        notes=_NOTES,
-        shared=_STUDY,
-    )
+    game_figure(_STUDY, label, title, plans, _NOTES, draw)
     for label, title, plans, draw in (
-        ("fig:atari", "PerDQN, DQN, TempoRL and MSA-DQN in six games", _METHODS, draw_atari),
-        ("fig:atariK", "PerDQN with K_max 4 and 8, and DQN", _LONGER, draw_longer_holds),
-        ("fig:freeway_extended", "PerDQN and TempoRL in Freeway", _EXTENDED, draw_freeway),
-        ("fig:freeway_comp", "PerDQN in Freeway beside larger batches", _BATCHES, draw_freeway_batches),
+        ("atari", "PerDQN, DQN, TempoRL and MSA-DQN in six games", _METHODS, draw_atari),
+        ("atariK", "PerDQN with K_max 4 and 8, and DQN", _LONGER, draw_longer_holds),
+        ("freeway_extended", "PerDQN and TempoRL in Freeway", _EXTENDED, draw_freeway),
+        ("freeway_comp", "PerDQN in Freeway beside larger batches", _BATCHES, draw_freeway_batches),
     )
 )

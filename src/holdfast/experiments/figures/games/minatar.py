@@ -7,20 +7,10 @@ and ``fig:atariK``. Everybody has the defaults, with the customary network of on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from holdfast.experiments.drivers import Driver, dqn, msa_dqn, per_dqn, temporl_dqn
-from holdfast.experiments.figures.games.pictures import draw_games, game_lines
-from holdfast.experiments.figures.games.training import (
-    COLUMNS,
-    Match,
-    Plan,
-    games_of,
-    plan_jobs,
-    run_game,
-    smoke_plan,
-)
-from holdfast.experiments.spec import Experiment
+from holdfast.experiments.figures.games.figure import game_figure
+from holdfast.experiments.figures.games.training import Match, Plan, smoke_plan
 
 __all__ = ["MINATAR", "MINATAR_LONGER_HOLDS"]
 
@@ -85,19 +75,9 @@ _NOTES = (
 )
 
 MINATAR, MINATAR_LONGER_HOLDS = (
-    Experiment(
-        label=label,
-        title=f"MinAtar: {title}",
-        columns=COLUMNS,
-        plan=partial(plan_jobs, plans=plans),
-        run=run_game,
-        draw=partial(draw_games, games=games_of(plans)),
-        summary=game_lines,
-        notes=_NOTES,
-        shared=_STUDY,
-    )
+    game_figure(_STUDY, label, title, plans, _NOTES)
     for label, title, plans in (
-        ("fig:minatar", "PerDQN beside DQN, with interruption, and with own draws", _METHODS),
-        ("fig:minatarK", "PerDQN with K_max 4 and 8, and DQN", _LONGER),
+        ("minatar", "PerDQN beside DQN, with interruption, and with own draws", _METHODS),
+        ("minatarK", "PerDQN with K_max 4 and 8, and DQN", _LONGER),
     )
 )
