@@ -186,7 +186,10 @@ class OptionDQN(OptionAgent, DQN):
         rewards, ends = self.replay_buffer.rewards_and_ends()
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        value = constant_value(float(np.mean(rewards)), float(np.mean(ends)), self.gamma)
+        # Rewards too large for their sum are said to be so by the loss.
+        with np.errstate(over="ignore"):
+            mean_reward = float(np.mean(rewards))
+        value = constant_value(mean_reward, float(np.mean(ends)), self.gamma)
         for network in {self.q_net, self.q_net_target, self.policy.averaged_net}:
             network.raise_values(value)
 
