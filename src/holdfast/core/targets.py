@@ -34,6 +34,7 @@ __all__ = [
     "skip_target",
     "state_value",
     "toward",
+    "undecided_value",
     "value_bounds",
     "window_target",
 ]
@@ -61,6 +62,19 @@ def best_value(values: Any, n_durations: Any) -> Any:
         for position in range(n_durations):
             best = max(best, values[a, position])
     return best
+
+
+def undecided_value(best: Any, decision_cost: Any) -> Any:
+    """V_c(s) = max Q_c(s,·,·) − c of a live state, in which the next decision is still to be paid for.
+
+    Q_c(s,a,k) is what is to be had once (a,k) is chosen and paid for; a terminal state, where nothing is decided,
+    is worth 0.
+
+    Args:
+        best: max Q_c(s,·,·).
+        decision_cost: c.
+    """
+    return best - decision_cost
 
 
 def window_target(
