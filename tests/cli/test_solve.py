@@ -289,8 +289,8 @@ def test_a_cost_and_a_sparse_set(capsys: pytest.CaptureFixture[str]) -> None:
 def test_prices(capsys: pytest.CaptureFixture[str]) -> None:
     first, second, third = numbers(["cliff", "--prices"], capsys)["prices"]
     assert (first["low"], third["high"]) == (0.0, None)
-    # γ^14 − c·N(15 steps) = γ^21 − c·N(22 steps): down 3 or 8, right 8 and 1, then up.
-    short, long = (1 + 0.99**n + 0.99 ** (n + 8) + 0.99 ** (n + 9) for n in (3, 8))
+    # Down for 3 or for 8 steps, right for 8, up for 3 or 5, right once: where γ^14 − c·short = γ^21 − c·long.
+    short, long = 1 + 0.99**3 + 0.99**11 + 0.99**14, 1 + 0.99**8 + 0.99**16 + 0.99**21
     assert first["high"] == second["low"] == pytest.approx((0.99**14 - 0.99**21) / (short - long), rel=1e-9)
     # Then −γ − c, in a hole after two steps, is better.
     assert second["high"] == third["low"] == pytest.approx((0.99**21 + 0.99) / (long - 1), rel=1e-9)

@@ -77,7 +77,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--prices",
         action="store_true",
-        help="also print which policy is best at which cost of a decision, with its return and decisions",
+        help="print which policy is best at which cost of a decision, instead of what holding costs",
     )
     parser.add_argument(
         "--gamma", type=float, default=0.99, metavar="G", help="discount factor in [0, 1] (default: 0.99)"
@@ -204,22 +204,26 @@ def _as_text(solution: _Solution, written: list[Path]) -> str:
             f"  best path           {counted(path.steps, 'step')}, {counted(path.decisions, 'decision')}, "
             f"return {path.total:g} without the cost"
         ]
-    lines += [
-        "",
-        f"  Hold the first action{', already paid for,' if cost else ''} for k steps, then act optimally:",
+    lines += ["", *(_hold_lines(solution, best) if solution.prices is None else price_lines(solution.prices))]
+    if written:
+        lines += ["", *(f"wrote {path}" for path in written)]
+    return "\n".join(lines) + "\n"
+
+
+def _hold_lines(solution: _Solution, best: float) -> list[str]:
+    """What holding the first action for each k comes to."""
+    paid = ", already paid for," if solution.decision_cost else ""
+    lines = [
+        f"  Hold the first action{paid} for k steps, then act optimally:",
         "",
         f"  {'k':>3}  {'V*_k(start)':>12}  {'loss':>10}" + ("  first action" if solution.first_actions else ""),
     ]
-    for index, (k, value) in enumerate(zip(solution.durations, values, strict=True)):
+    for index, (k, value) in enumerate(zip(solution.durations, solution.start_values, strict=True)):
         loss = best - value
         shown = "0" if abs(loss) <= 1e-9 * abs(best) else f"{loss:.4g}"
         action = f"  {solution.first_actions[index]}" if solution.first_actions else ""
         lines.append(f"  {k:>3}  {value:>12.6g}  {shown:>10}{action}")
-    if solution.prices is not None:
-        lines += ["", *price_lines(solution.prices)]
-    if written:
-        lines += ["", *(f"wrote {path}" for path in written)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _as_json(solution: _Solution, written: list[Path]) -> dict[str, Any]:
