@@ -157,7 +157,7 @@ def test_environments_of_the_user(tmp_path: Path) -> None:
 def test_a_sparse_set_and_every_lever(capsys: pytest.CaptureFixture[str]) -> None:
     levers = (
         "layer_norm=true dueling=options clip_targets=true importance=batch shared_draws=true explore_by=steps "
-        "average_rate=0.01 learning_rate_final=0.0001"
+        "average_rate=0.01 learning_rate_falls_to=0.5 initial_values=warm_up"
     )
     line = f"{NETWORK} {levers}".replace("--k-max 3", "--persistences 1,2,4")
     assert train(line) == 0
@@ -224,10 +224,8 @@ def test_a_set_on_the_command_line_takes_the_place_of_a_files_k_max() -> None:
         ("CartPole-v1 --set explore_by=episodes", "explore_by must be one of 'options', 'steps'"),
         ("CartPole-v1 --set importance=all", "importance must be one of 'buffer', 'batch'"),
         ("CartPole-v1 --set average_rate=2", "average_rate must be a number in [0, 1]"),
-        (
-            "CartPole-v1 --set learning_rate=lin_0.001 learning_rate_final=1e-5",
-            "learning_rate_final must be None with a schedule as learning_rate",
-        ),
+        ("CartPole-v1 --set learning_rate_falls_to=2", "learning_rate_falls_to must be a number in [0, 1]"),
+        ("CartPole-v1 --set initial_values=one", "initial_values must be one of 'zero', 'warm_up'"),
         ("cliff --algo perq --steps 0", "--steps must be a whole number of at least 1"),
         ("cliff --algo perq --seed -1", "--seed must be a whole number of at least 0"),
         ("cliff --algo perq --n-envs 2", "--n-envs must be 1 for perq"),

@@ -13,6 +13,7 @@ from holdfast.core.targets import (
     all_persistence_target,
     best_value,
     bootstrapped_return,
+    constant_value,
     double_state_value,
     empirical_all_persistence,
     empirical_bootstrap,
@@ -484,3 +485,25 @@ def test_no_return_leaves_its_bounds(rewards, gamma):
     low, high = value_bounds(min(0.0, *rewards), max(0.0, *rewards), gamma)
     total = sum(gamma**step * reward for step, reward in enumerate(rewards))
     assert low - 1e-9 <= total <= high + 1e-9
+
+
+# --- where values begin ---
+
+
+def test_the_constant_value_by_hand():
+    # −1 for ever at γ = ½ is −2; an end in every fourth step leaves ½ · ¾ of it: 1 / (1 − 3/8) = 8/5.
+    assert constant_value(-1.0, 0.0, 0.5) == -2.0
+    assert constant_value(1.0, 0.25, 0.5) == 1.6
+    assert constant_value(3.0, 1.0, 0.99) == 3.0
+    assert constant_value(-1.0, 0.25, 1.0) == -4.0
+    assert constant_value(-1.0, 0.0, 1.0) == 0.0
+
+
+@given(st.lists(st.tuples(st.floats(-5.0, 5.0), st.booleans()), min_size=1, max_size=30), st.floats(0.0, 0.99))
+def test_the_constant_value_is_the_mean_of_its_own_targets_within_the_bounds(steps, gamma):
+    rewards, ends = np.array([reward for reward, _ in steps]), np.array([end for _, end in steps])
+    value = constant_value(rewards.mean(), ends.mean(), gamma)
+    targets = [bootstrapped_return(reward, gamma, value, end) for reward, end in steps]
+    assert np.mean(targets) == pytest.approx(value, abs=1e-9)
+    low, high = value_bounds(min(0.0, *rewards), max(0.0, *rewards), gamma)
+    assert low - 1e-9 <= value <= high + 1e-9

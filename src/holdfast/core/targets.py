@@ -27,6 +27,7 @@ __all__ = [
     "best_value",
     "bootstrapped_return",
     "check_priced_target",
+    "constant_value",
     "double_state_value",
     "empirical_all_persistence",
     "empirical_bootstrap",
@@ -118,6 +119,18 @@ def value_bounds(reward_low: float, reward_high: float, gamma: float) -> tuple[f
     if gamma < 1.0:
         return reward_low / (1.0 - gamma), reward_high / (1.0 - gamma)
     return (-math.inf if reward_low < 0.0 else 0.0), (math.inf if reward_high > 0.0 else 0.0)
+
+
+def constant_value(mean_reward: float, end_rate: float, gamma: float) -> float:
+    """The one number v that is the value of every state if v = r̄ + γ (1 − d̄) v.
+
+    Args:
+        mean_reward: r̄, the mean reward of a step.
+        end_rate: d̄, the share of steps that lead to a terminal state.
+        gamma: Discount factor; with 1 and no step that ends an episode there is no such number, and it is 0.
+    """
+    left = 1.0 - gamma * (1.0 - end_rate)
+    return mean_reward / left if left > 0.0 else 0.0
 
 
 def toward(value: Any, target: Any, alpha: Any) -> Any:

@@ -26,6 +26,7 @@ __all__ = [
     "DEFAULT_TRUNK",
     "EXPLORE_BY",
     "IMPORTANCE",
+    "INITIAL_VALUES",
     "OWN_ARGUMENTS",
     "POLICY_ARGUMENTS",
     "SB3_ARGUMENTS",
@@ -50,6 +51,9 @@ TARGET_VALUES = ("options", "primitive", "double")
 
 IMPORTANCE = ("buffer", "batch")
 """Of what the largest importance weight is 1."""
+
+INITIAL_VALUES = ("zero", "warm_up")
+"""Where values begin."""
 
 EXPLORE_BY = ("options", "steps")
 """What ε is a share of."""
@@ -247,6 +251,15 @@ OWN_ARGUMENTS = (
         truth,
     ),
     Argument(
+        "initial_values",
+        "warm_up",
+        "str",
+        'Where values begin: near ``"zero"``, as PyTorch initialises networks, or at the one value that fits the '
+        'steps of the ``"warm_up"``, those before learning starts. Values above the true ones fall by one step\'s '
+        "reward per target update, values below rise by whole holds.",
+        choice(INITIAL_VALUES),
+    ),
+    Argument(
         "bootstrap",
         True,
         "bool",
@@ -299,11 +312,12 @@ OWN_ARGUMENTS = (
         in_policy=True,
     ),
     Argument(
-        "learning_rate_final",
-        None,
-        "float | None",
-        "Learning rate at the end of the training, to which it falls linearly; None for one that stays.",
-        _or_none(real(0.0)),
+        "learning_rate_falls_to",
+        0.1,
+        "float",
+        "The part of ``learning_rate`` that is left at the end of the training, to which it falls linearly; 1 for "
+        "one that stays. A schedule that is given as ``learning_rate`` is followed as it is.",
+        real(0.0, 1.0),
     ),
     Argument(
         "decision_tolerance",

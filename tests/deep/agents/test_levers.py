@@ -116,11 +116,9 @@ def test_holding_on_is_worth_what_the_longest_hold_that_fits_is_worth():
         ({"importance": "all"}, "importance must be one of 'buffer', 'batch'"),
         ({"explore_by": "episodes"}, "explore_by must be one of 'options', 'steps'"),
         ({"average_rate": 1.5}, r"average_rate must be a number in \[0, 1\]"),
-        ({"learning_rate_final": -1.0}, "learning_rate_final must be a finite number of at least 0"),
-        (
-            {"learning_rate": lambda left: left, "learning_rate_final": 1e-5},
-            "learning_rate_final must be None with a schedule as learning_rate",
-        ),
+        ({"learning_rate_falls_to": -1.0}, r"learning_rate_falls_to must be a number in \[0, 1\]"),
+        ({"learning_rate_falls_to": 2}, r"learning_rate_falls_to must be a number in \[0, 1\]"),
+        ({"initial_values": "one"}, "initial_values must be one of 'zero', 'warm_up'"),
     ],
 )
 def test_bad_levers_are_refused_in_one_sentence(given, message):
@@ -227,6 +225,14 @@ class Paid(gym.Env[Any, Any]):
         return np.zeros(1, np.float32), self.rewards[self.step_number % len(self.rewards)], False, False, {}
 
 
+class PaidInFours(Paid):
+    """An episode has four steps."""
+
+    def step(self, action: Any) -> Any:
+        seen, reward, _, truncated, info = super().step(action)
+        return seen, reward, self.step_number % 4 == 0, truncated, info
+
+
 def paid(rewards: tuple[float, ...], **arguments: Any) -> PerDQN:
     settings = {"learning_starts": 100, "buffer_size": 50, "seed": 0, "device": "cpu", "k_max": 2}
     env = arguments.pop("env", None) or Paid(rewards)
@@ -271,6 +277,70 @@ def test_every_agent_clips_its_targets():
         targets = model._targets(model.replay_buffer.sample(32))
         assert targets.min() >= 0.0
         assert targets.max() == 2.0
+
+
+# Where values begin ----------------------------------------------------------------------------------------
+
+BEGINNINGS = {
+    "options": (PerDQN, {"dueling": "options"}),
+    "heads": (PerDQN, {"dueling": "heads"}),
+    "not dueling": (PerDQN, {}),
+    "averaged": (PerDQN, {"average_rate": 0.01, "layer_norm": True}),
+    "skips": (TempoRLDQN, {}),
+    "held exploration": (EZGreedyDQN, {"dueling": "options"}),
+}
+
+
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_values_begin_at_the_value_of_the_warm_up(name):
+    kind, arguments = BEGINNINGS[name]
+    # Every step pays 3, and every fourth one ends an episode: 3 / (1 − ½ · ¾) = 24/5.
+    made = {**LEARNING, "gamma": 0.5, "learning_starts": 39, "learning_rate": 0.0, "seed": 0, "device": "cpu"}
+    zero, warm_up = (
+        kind("MlpPolicy", PaidInFours((3.0,)), **earlier(kind, {**made, **arguments, "initial_values": begins}))
+        for begins in ("zero", "warm_up")
+    )
+    zero.learn(40)
+    warm_up.learn(40)
+    seen = th.zeros(1, 1)
+    assert (zero._n_updates, warm_up._n_updates) == (1, 1)
+    for network in ("q_net", "q_net_target", "averaged_net"):
+        before, after = (getattr(model.policy, network)(seen) for model in (zero, warm_up))
+        np.testing.assert_allclose((after - before).detach(), np.full(before.shape, 4.8), rtol=1e-5)
+
+
+def test_values_begin_once_and_not_where_they_are_given(tmp_path):
+    model = learned(initial_values="warm_up")
+    assert model.values_have_begun
+    model.save(tmp_path / "learned")
+    assert PerDQN.load(tmp_path / "learned").values_have_begun
+    fresh = learned(0, initial_values="warm_up")
+    assert not fresh.values_have_begun
+    fresh.save(tmp_path / "fresh")
+    assert not PerDQN.load(tmp_path / "fresh").values_have_begun
+    fresh.set_parameters(model.get_parameters())
+    given = fresh.q_net.last_bias.detach().clone()
+    fresh.learning_rate = 0.0
+    fresh._setup_lr_schedule()
+    fresh.learn(60)
+    assert th.equal(fresh.q_net.last_bias, given)
+
+
+def test_values_begin_at_normalised_rewards_and_a_time_limit_is_no_end():
+    env = VecNormalize(
+        DummyVecEnv([lambda: gym.wrappers.TimeLimit(Paid((-4.0,) * 9), 3)]), norm_obs=False, clip_reward=1.5
+    )
+    model = PerDQN(
+        "MlpPolicy", env, learning_starts=30, learning_rate=0.0, gamma=0.5, dueling=False, seed=0, device="cpu"
+    )
+    model._begin_values = lambda: None
+    model.learn(31)
+    env.training, env.ret_rms.var = False, np.array(4.0)
+    # Half of −4 is cut to −1½, for ever: −3.
+    before = model.q_net.last_bias.detach().clone()
+    del model._begin_values
+    model.learn(1, reset_num_timesteps=False)
+    np.testing.assert_allclose(model.q_net.last_bias.detach() - before, -3.0, rtol=1e-5)
 
 
 # Exploration counted in steps ------------------------------------------------------------------------------
@@ -434,16 +504,18 @@ def test_batch_norms_and_other_buffers_are_copied(kind):
 
 
 def test_the_learning_rate_at_start_middle_and_end():
-    model = learned(10, learning_rate=1e-3, learning_rate_final=1e-4)
+    model = learned(10, learning_rate=1e-3, learning_rate_falls_to=0.1)
     assert model.lr_schedule(1.0) == pytest.approx(1e-3)
     assert model.lr_schedule(0.5) == pytest.approx(5.5e-4)
     assert model.lr_schedule(0.0) == pytest.approx(1e-4)
-    stays = learned(10, learning_rate=1e-3)
+    stays = learned(10, learning_rate=1e-3, learning_rate_falls_to=1.0)
     assert [stays.lr_schedule(left) for left in (1.0, 0.5, 0.0)] == [1e-3] * 3
+    scheduled = learned(10, learning_rate=lambda left: left / 8, learning_rate_falls_to=0.1)
+    assert [scheduled.lr_schedule(left) for left in (1.0, 0.5)] == [1 / 8, 1 / 16]
 
 
 def test_the_optimiser_has_the_rate_of_the_step():
-    model = learned(100, learning_rate=1e-3, learning_rate_final=0.0, schedule_steps=200)
+    model = learned(100, learning_rate=1e-3, learning_rate_falls_to=0.0, schedule_steps=200)
     assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(5e-4)
     model.learn(100, reset_num_timesteps=False)
     assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(0.0, abs=1e-9)
@@ -458,11 +530,12 @@ EVERYTHING: dict[str, Any] = {
     "layer_norm": True,
     "dueling": "options",
     "clip_targets": True,
+    "initial_values": "warm_up",
     "importance": "batch",
     "shared_draws": True,
     "explore_by": "steps",
     "average_rate": 0.01,
-    "learning_rate_final": 1e-5,
+    "learning_rate_falls_to": 0.1,
 }
 
 
@@ -477,7 +550,7 @@ def test_a_saved_agent_has_its_levers(tmp_path):
     assert ours.keys() == theirs.keys()
     assert any(name.startswith("q_net_average") for name in ours)
     assert all(th.equal(ours[name], theirs[name]) for name in ours)
-    assert loaded.lr_schedule(0.0) == pytest.approx(1e-5)
+    assert loaded.lr_schedule(0.0) == pytest.approx(0.1 * loaded.learning_rate)
     model.save_replay_buffer(tmp_path / "replay")
     loaded.load_replay_buffer(tmp_path / "replay")
     loaded.learn(20, reset_num_timesteps=False)

@@ -186,7 +186,7 @@ CASES = {
             "shared_draws": True,
             "explore_by": "steps",
             "average_rate": 0.01,
-            "learning_rate_final": 1e-4,
+            "learning_rate_falls_to": 0.5,
             "target_value": "double",
         },
     ),

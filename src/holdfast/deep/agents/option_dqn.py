@@ -30,7 +30,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_nor
 
 from holdfast.core.clock import OptionClock
 from holdfast.core.errors import InputError
-from holdfast.core.targets import value_bounds
+from holdfast.core.targets import constant_value, value_bounds
 from holdfast.deep.agents.exploratory_draws import option_epsilon, toss_coins
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
 from holdfast.deep.agents.misuse import LostStates, check_not_of_sb3, check_not_vector
@@ -81,6 +81,7 @@ class OptionDQN(DQN):
         stands_for: Arguments of all agents that this one fixes, with their values.
         own_arguments: What it has beside SB3's arguments; follows from these two.
         greedy_hold: Running mean of how many steps a greedy option lasts.
+        values_have_begun: Whether values are where they begin: learned, given, or moved by ``initial_values``.
     """
 
     valued: ClassVar[str] = "options"
@@ -105,9 +106,10 @@ class OptionDQN(DQN):
     shared_draws: bool
     target_value: str
     clip_targets: bool
+    initial_values: str
     bootstrap: bool
     explore_by: str
-    learning_rate_final: float | None
+    learning_rate_falls_to: float
     priority_beta0: float
     normalize_observations: str | None
     timeout_is_terminal: bool
@@ -136,6 +138,7 @@ class OptionDQN(DQN):
         for name, value in settings.items():
             setattr(self, name, value)
         self.greedy_hold = 1.0
+        self.values_have_begun = False
         of_sb3["replay_buffer_class"] = of_sb3["replay_buffer_class"] or OptionReplayBuffer
         of_sb3["optimize_memory_usage"] = False
         super().__init__(policy, env, **of_sb3, _init_setup_model=_init_setup_model)
@@ -154,10 +157,6 @@ class OptionDQN(DQN):
             settings[name] = check_mapping(name, settings[name], elsewhere)
         if settings["policy_kwargs"].get("net_arch") is not None:
             check_layers("net_arch in policy_kwargs", settings["policy_kwargs"]["net_arch"])
-        if settings["learning_rate_final"] is not None and callable(settings["learning_rate"]):
-            raise InputError(
-                "learning_rate_final must be None with a schedule as learning_rate", "learning_rate_final"
-            )
         if settings["persistences"] is not None and settings["k_max"] > settings["buffer_size"]:
             raise InputError(
                 f"persistences must be at most buffer_size, which is {settings['buffer_size']}, "
@@ -215,9 +214,9 @@ class OptionDQN(DQN):
 
     def _setup_lr_schedule(self) -> None:
         super()._setup_lr_schedule()
-        if self.learning_rate_final is not None:
-            assert not callable(self.learning_rate)
-            self.lr_schedule = LinearSchedule(float(self.learning_rate), self.learning_rate_final, 1.0)
+        if self.learning_rate_falls_to != 1.0 and not callable(self.learning_rate):
+            first = float(self.learning_rate)
+            self.lr_schedule = LinearSchedule(first, first * self.learning_rate_falls_to, 1.0)
 
     def _refuse_scaling_twice(self, env: Any) -> None:
         normalizer = None if env is None else unwrap_vec_normalize(env)
@@ -500,6 +499,31 @@ class OptionDQN(DQN):
         self.update_statistics.add(residuals.row_losses, targets, batch.is_there)
         return residuals.loss
 
+    def _begin_values(self) -> None:
+        """Before the first update: move all values to where they begin."""
+        self.values_have_begun = True
+        if self.initial_values == "zero":
+            return
+        assert self.replay_buffer is not None
+        rewards, ends = self.replay_buffer.rewards_and_ends()
+        if self._vec_normalize_env is not None:
+            rewards = self._vec_normalize_env.normalize_reward(rewards)
+        value = constant_value(float(np.mean(rewards)), float(np.mean(ends)), self.gamma)
+        for network in {self.q_net, self.q_net_target, self.policy.averaged_net}:
+            network.raise_values(value)
+
+    def set_parameters(self, *arguments: Any, **keywords: Any) -> None:
+        """SB3's own; values that are given begin where they are."""
+        super().set_parameters(*arguments, **keywords)
+        self.values_have_begun = True
+
+    @classmethod
+    def load(cls, *arguments: Any, **keywords: Any) -> OptionDQN:
+        """SB3's own; an agent that was saved before it learned has its beginning before it."""
+        loaded = super().load(*arguments, **keywords)
+        loaded.values_have_begun = loaded._n_updates > 0
+        return loaded
+
     def _target_bounds(self) -> tuple[float, float]:
         """What the rewards seen so far allow a target to be, if that is asked for; else anything."""
         if not self.clip_targets:
@@ -528,6 +552,8 @@ class OptionDQN(DQN):
         beta = self.priority_beta0 + (1.0 - self.priority_beta0) * done
         losses = []
         for _ in range(gradient_steps):
+            if not self.values_have_begun:
+                self._begin_values()
             losses.append(self._update(batch_size, beta))
             self._n_updates += 1
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")

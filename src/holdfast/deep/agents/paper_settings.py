@@ -13,6 +13,8 @@ PLAIN: dict[str, Any] = {
     "dueling": False,
     "layer_norm": False,
     "clip_targets": False,
+    "initial_values": "zero",
+    "learning_rate_falls_to": 1.0,
     "importance": "buffer",
     "shared_draws": False,
     "explore_by": "options",

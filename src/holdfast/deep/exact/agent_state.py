@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "LogEntry", "agent_state", "as_array", "restore_agent", "resume_log"]
 
-FORMAT = 3
+FORMAT = 4
 """Number of the layout of a state."""
 
 _COUNTERS = (
@@ -45,6 +45,7 @@ _COUNTERS = (
     "_episode_num",
     "_n_calls",
     "_n_updates",
+    "values_have_begun",
 )
 _NUMBERS = ("_current_progress_remaining", "exploration_rate", "greedy_hold")
 

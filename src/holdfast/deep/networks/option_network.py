@@ -109,6 +109,16 @@ class StackedHeads(nn.Module):
             values = layer.forward(values.relu_() if depth else values)
         return self.joined(values)
 
+    def raise_values(self, by: float) -> None:
+        """Raise all values by the same number, unless the last layer is no longer the one that was made."""
+        last = self.layers[-1]
+        if not isinstance(last, StackedLinear):
+            return
+        with th.no_grad():
+            # Of the advantages a common part would cancel.
+            state_value = {"heads": last.bias[:, :1], "options": last.bias[-1:]}
+            state_value.get(str(self.dueling), last.bias).add_(by)
+
     def joined(self, outputs: th.Tensor) -> th.Tensor:
         """Values (K, B, A) of what the last layer gives."""
         if self.dueling == "heads":
@@ -222,6 +232,10 @@ class OptionQNetwork(TrunkNetwork):
         """That of the outputs."""
         *_, last = self.heads.layers._modules.values()
         return last.bias  # type: ignore[return-value]
+
+    def raise_values(self, by: float) -> None:
+        """Of every option."""
+        self.heads.raise_values(by)
 
     def forward(self, obs: Any, own_heads: bool = False) -> th.Tensor:
         """Values of every option: (B, A, K).

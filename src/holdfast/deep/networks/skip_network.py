@@ -90,6 +90,11 @@ class SkipQNetwork(TrunkNetwork):
         *_, last = self.action_head.layers._modules.values()
         return last.bias  # type: ignore[return-value]
 
+    def raise_values(self, by: float) -> None:
+        """Of every action and every skip."""
+        self.action_head.raise_values(by)
+        self.skip_head.raise_values(by)
+
     def forward(self, obs: Any, skips: bool = True, taught: th.Tensor | None = None) -> Any:
         """Q(s,a), then J(s,1|a)..J(s,K|a), of every action: (B, A, 1 + K).
 

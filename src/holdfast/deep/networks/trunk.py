@@ -112,6 +112,10 @@ class TrunkNetwork(BasePolicy):
     def last_bias(self) -> th.Tensor:
         """Of a network as it was made: a bias behind everything else, which every step of an optimiser moves."""
 
+    @abstractmethod
+    def raise_values(self, by: float) -> None:
+        """Raise all values by the same number, unless the output layer is no longer the one that was made."""
+
     def quick_values(self, obs: Any) -> th.Tensor:
         """``forward`` where no gradient is asked for."""
         return self(obs)

@@ -387,6 +387,14 @@ class OptionReplayBuffer(ReplayBuffer):
         through = self.handle_timeout_termination and self.timeouts[slot, env] > 0
         return bool(self.dones[slot, env] > 0 and not through)
 
+    def rewards_and_ends(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Of every step of a finished option, its reward and whether it led to a terminal state, each (n,)."""
+        known = self.left > 0
+        ends = self.dones > 0
+        if self.handle_timeout_termination:
+            ends = ends & (self.timeouts == 0)
+        return self.rewards[known], ends[known]
+
     def _put(self, rows: NDArray[np.int64], observations: Any) -> None:
         self.store.put(rows, observations)
         self._stamp(rows)

@@ -27,6 +27,8 @@ _SWITCHED_OFF: Mapping[str, Mapping[str, Any]] = {
     "without dueling": {"dueling": False},
     "without double": {"target_value": "options"},
     "without clip_targets": {"clip_targets": False},
+    "initial_values zero": {"initial_values": "zero"},
+    "learning rate stays": {"learning_rate_falls_to": 1.0},
     "without average_rate": {"average_rate": 0.0},
     "explore_by options": {"explore_by": "options"},
     "importance of the buffer": {"importance": "buffer"},

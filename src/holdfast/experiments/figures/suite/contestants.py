@@ -71,6 +71,8 @@ _EARLIER: Mapping[str, Any] = MappingProxyType(
         "dueling": False,
         "target_value": "options",
         "clip_targets": False,
+        "initial_values": "zero",
+        "learning_rate_falls_to": 1.0,
         "importance": "buffer",
         "shared_draws": False,
         "explore_by": "options",
@@ -104,20 +106,21 @@ class Contestant:
     def arguments_for(self, environment: str) -> dict[str, Any]:
         """Every argument that is given on a task; those of our own agents are all written out."""
         given = {"policy": "MlpPolicy", **self.arguments, **self.by_task.get(environment, {})}
-        return _written_out(given) if self.library == "holdfast" else given
+        return _written_out(self.algorithm, given) if self.library == "holdfast" else given
 
 
-def _written_out(given: Mapping[str, Any]) -> dict[str, Any]:
-    """PerDQN's arguments with its defaults, so that rows of other defaults are those of another job."""
-    from holdfast.deep.arguments import DEFAULT_TRUNK, OWN_ARGUMENTS, SB3_ARGUMENTS
+def _written_out(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """An agent's arguments with its defaults, so that rows of other defaults are those of another job."""
+    import holdfast.deep
+    from holdfast.deep.arguments import DEFAULT_TRUNK, SB3_ARGUMENTS
 
     defaults = {
         argument.name: list(argument.default) if isinstance(argument.default, tuple) else argument.default
-        for argument in (*SB3_ARGUMENTS, *OWN_ARGUMENTS)
+        for argument in (*SB3_ARGUMENTS, *getattr(holdfast.deep, algorithm).own_arguments)
         if argument.identifies
     }
-    # One of the two is given.
-    del defaults["persistences" if "k_max" in given else "k_max"]
+    # Only one of the two is given.
+    defaults.pop("persistences" if "k_max" in given else "k_max", None)
     return {**defaults, "policy_kwargs": {"net_arch": list(DEFAULT_TRUNK)}, **given}
 
 
@@ -127,5 +130,8 @@ CONTESTANTS = (
     Contestant("PerDQN", "holdfast", "PerDQN", seeds=10),
     Contestant("PerDQN, k_max=1", "holdfast", "PerDQN", {"k_max": 1}),
     Contestant("PerDQN, earlier defaults", "holdfast", "PerDQN", _EARLIER),
+    # With all that steadies PerDQN and does not contradict them. TempoRL draws tuples for each of its skips.
+    Contestant("TempoRL", "holdfast", "TempoRLDQN", {"k_max": 8, "batch_size": 32}),
+    Contestant("εz-greedy", "holdfast", "EZGreedyDQN", {"k_max": 32}),
 )
 """In the order in which they are shown."""
