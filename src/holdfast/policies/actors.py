@@ -123,7 +123,7 @@ class NetworkActor:
             )
         policy = copy.deepcopy(self.policy)
         policy.decision_tolerance, policy.interrupt_margin = check_acting(
-            decision_tolerance or 0.0, interrupt_margin
+            decision_tolerance or 0.0, interrupt_margin, self.policy.decision_cost
         )
         return NetworkActor(policy)
 

@@ -30,7 +30,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_nor
 
 from holdfast.core.clock import OptionClock
 from holdfast.core.errors import InputError
-from holdfast.core.targets import constant_value, value_bounds
+from holdfast.core.targets import check_priced_target, constant_value, value_bounds
 from holdfast.deep.agents.exploratory_draws import option_epsilon, toss_coins
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
 from holdfast.deep.agents.misuse import LostStates, check_not_of_sb3, check_not_vector
@@ -106,6 +106,7 @@ class OptionDQN(DQN):
     shared_draws: bool
     target_value: str
     clip_targets: bool
+    decision_cost: float
     initial_values: str
     bootstrap: bool
     explore_by: str
@@ -145,7 +146,8 @@ class OptionDQN(DQN):
 
     def check_together(self, policy: Any, settings: dict[str, Any]) -> None:
         """Check what one argument alone cannot tell; mappings are replaced by copies."""
-        check_acting(settings["decision_tolerance"], settings["interrupt_margin"])
+        check_acting(settings["decision_tolerance"], settings["interrupt_margin"], settings["decision_cost"])
+        check_priced_target(settings["target_value"], settings["decision_cost"])
         check_not_of_sb3(policy, type(self))
         check_subclass("policy", policy, OptionPolicy, tuple(self.policy_aliases))
         check_subclass("replay_buffer_class", settings["replay_buffer_class"], OptionReplayBuffer, (None,))
@@ -532,7 +534,9 @@ class OptionDQN(DQN):
         rewards = np.array([self.replay_buffer.reward_low, self.replay_buffer.reward_high])
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        return value_bounds(float(rewards[0]), float(rewards[1]), self.gamma)
+        # A target contains the decisions behind it, at most one with each step, but not its own.
+        low = float(rewards[0]) - self.gamma * self.decision_cost
+        return value_bounds(low, float(rewards[1]), self.gamma)
 
     def _clipped(self, targets: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.clip(targets, *self._target_bounds()) if self.clip_targets else targets

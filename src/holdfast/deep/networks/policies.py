@@ -100,6 +100,7 @@ class OptionPolicy(DQNPolicy):
     normalize_observations: str | None
     decision_tolerance: float
     interrupt_margin: float | None
+    decision_cost: float
 
     def __init__(
         self,

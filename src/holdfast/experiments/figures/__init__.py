@@ -36,6 +36,7 @@ _PLACES = {
     "fig:mtcar_comp": "car_returns:LARGER_BATCHES",
     "fig:suite": "suite:SUITE",
     "fig:ablation": "suite:ABLATION",
+    "fig:refinement": "refinement:EXPERIMENT",
 }
 """Module and name of each figure, in the order in which they are listed."""
 
