@@ -13,8 +13,8 @@ from stable_baselines3 import DQN
 
 from benchmarks.harness import Row, Settings, Table, Timing, compare, growth
 from holdfast import PerDQN
-from holdfast.deep.agents import option_dqn
 from holdfast.deep.arguments import DEFAULT_TRUNK
+from holdfast.deep.networks import option_policy
 from holdfast.deep.networks.option_network import OptionQNetwork
 
 __all__ = ["tables"]
@@ -194,7 +194,7 @@ def _stopwatches(agent: PerDQN) -> Iterator[dict[str, float]]:
         "targets": (agent, "_targets"),
         "forward": (hand, "values"),
         "backward": (hand, "backward"),
-        "clip and optimiser": (option_dqn, "optimizer_step"),
+        "clip and optimiser": (option_policy, "optimizer_step"),
         "priorities": (buffer, "update_priorities"),
     }
     seconds = dict.fromkeys(watched, 0.0)
@@ -216,7 +216,7 @@ def _stopwatches(agent: PerDQN) -> Iterator[dict[str, float]]:
         yield seconds
     finally:
         for name, (owner, attribute) in watched.items():
-            if owner is option_dqn:
+            if owner is option_policy:
                 setattr(owner, attribute, originals[name])
             else:
                 delattr(owner, attribute)

@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from holdfast.deep import PerDQN
 from holdfast.deep.agents.regression import Residuals
-from holdfast.deep.replay.ring import OptionBatch
+from holdfast.deep.replay.views import OptionBatch
 from tests.deep.earlier_settings import earlier
 from tests.deep.literal_replay import GAMMA, LiteralReplay, Step, encode
 
@@ -88,9 +88,7 @@ def logs(env: Any) -> list[list[Entry]]:
     return [single.unwrapped.log for single in env.unwrapped.envs]
 
 
-IDLE: dict[str, Any] = {
-    "k_max": 3,
-    "gamma": GAMMA,
+SMALL: dict[str, Any] = {
     "head_arch": [4],
     "policy_kwargs": {"net_arch": [8]},
     "batch_size": 4,
@@ -103,6 +101,23 @@ IDLE: dict[str, Any] = {
     "device": "cpu",
 }
 """Arguments of a small agent that neither learns nor explores unless told to."""
+
+IDLE: dict[str, Any] = {"k_max": 3, "gamma": GAMMA, **SMALL}
+"""Those of a small PerDQN."""
+
+LEVERS: dict[str, Any] = {
+    "persistences": (1, 2, 4),
+    "layer_norm": True,
+    "dueling": "options",
+    "clip_targets": True,
+    "initial_values": "warm_up",
+    "importance": "batch",
+    "shared_draws": True,
+    "explore_by": "steps",
+    "average_rate": 0.01,
+    "learning_rate_falls_to": 0.1,
+}
+"""All that makes learning steadier or faster."""
 
 
 def agent(env: Any, policy: str = "MlpPolicy", **arguments: Any) -> PerDQN:

@@ -21,7 +21,8 @@ import holdfast
 from holdfast.core.choice import Decision
 from holdfast.core.errors import InputError
 from holdfast.deep.networks.option_network import ConvFeatures
-from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy, OptionPolicy
+from holdfast.deep.networks.option_policy import OptionPolicy
+from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 from holdfast.deep.networks.small_convolutions import SmallConvolutions
 from holdfast.files.named_errors import NamedFile
 from holdfast.policies import load_policy, onnx_graph, onnx_policies

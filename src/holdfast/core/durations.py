@@ -1,4 +1,4 @@
-"""How long an exploratory action is held: the distributions of εz-greedy over 1..K."""
+"""How long exploratory actions are held, the distributions of εz-greedy over 1..K, and how often they begin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.options import duration_at
 
-__all__ = ["DURATIONS", "drawn_durations", "duration_distribution"]
+__all__ = ["DURATIONS", "drawn_durations", "duration_distribution", "option_epsilon"]
 
 DURATIONS = ("uniform", "zeta")
 
@@ -38,3 +38,19 @@ def drawn_durations(draws: ArrayLike, cumulative: NDArray[np.floating]) -> Any:
         cumulative: (K,) sums of the probabilities of 1..k; rounding may leave the last a little below 1.
     """
     return duration_at(np.minimum(np.searchsorted(cumulative, draws, side="right"), len(cumulative) - 1))
+
+
+def option_epsilon(epsilon: float, random_hold: float, greedy_hold: float) -> float:
+    """The chance of a random option with which a share ``epsilon`` of all *steps* is random.
+
+    Of options that are random with chance e, the steps are with e·m / (e·m + (1−e)·h), where random options last m
+    steps and greedy ones h. Solved for e.
+
+    Args:
+        epsilon: Share of steps.
+        random_hold: m.
+        greedy_hold: h.
+    """
+    if random_hold == greedy_hold:
+        return epsilon
+    return epsilon * greedy_hold / (epsilon * greedy_hold + (1.0 - epsilon) * random_hold)

@@ -13,11 +13,11 @@ from holdfast.envs.observations import has_numbers
 __all__ = [
     "UnsupportedActionsError",
     "check_acting",
-    "check_dueling",
     "check_layers",
     "check_mapping",
     "check_scaling",
     "check_spaces",
+    "check_state_value",
     "check_subclass",
     "check_timeouts",
     "check_window",
@@ -69,7 +69,7 @@ def check_layers(name: str, value: Any) -> list[int]:
         raise type(error)(str(error), argument) from None
 
 
-def check_dueling(name: str, value: Any) -> bool | str:
+def check_state_value(name: str, value: Any) -> bool | str:
     """Whose state value there is: nobody's (False), each head's, or that of all options."""
     if value is True or value == "heads":
         return "heads"

@@ -16,9 +16,9 @@ from typing import Any
 from holdfast.core.checks import check_choice, check_discount, check_integer, check_persistences, check_real
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.deep.argument_checks import (
-    check_dueling,
     check_layers,
     check_scaling,
+    check_state_value,
     check_window,
 )
 
@@ -103,6 +103,7 @@ class Argument:
         in_policy: Whether the policy is given it under the same name; then a policy's file holds it too.
         in_replay: What the replay calls it, if it is given it.
         identifies: Whether a saved state is one of agents with the same value alone.
+        plain: What it is in the paper's update alone, where that is not the default.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Argument:
     in_policy: bool = False
     in_replay: str | None = None
     identifies: bool = True
+    plain: Any = None
 
 
 SB3_ARGUMENTS = (
@@ -220,11 +222,18 @@ OWN_ARGUMENTS = (
         "bool | str",
         'Values are the sum of a state value and advantages: one state value per head (``"heads"``, or True), or '
         'one that all options share (``"options"``).',
-        check_dueling,
+        check_state_value,
         in_policy=True,
+        plain=False,
     ),
     Argument(
-        "layer_norm", True, "bool", "Layer normalisation behind each layer of the trunk.", truth, in_policy=True
+        "layer_norm",
+        True,
+        "bool",
+        "Layer normalisation behind each layer of the trunk.",
+        truth,
+        in_policy=True,
+        plain=False,
     ),
     Argument(
         "normalize_observations",
@@ -242,6 +251,7 @@ OWN_ARGUMENTS = (
         '``"primitive"`` that over actions held once (the same fixed point, less over-estimation), ``"double"`` '
         "chooses with the online network and values with the target network.",
         choice(TARGET_VALUES),
+        plain="options",
     ),
     Argument(
         "clip_targets",
@@ -249,6 +259,7 @@ OWN_ARGUMENTS = (
         "bool",
         "Keep targets within what the rewards seen so far allow: between least and largest reward over 1 − gamma.",
         truth,
+        plain=False,
     ),
     Argument(
         "initial_values",
@@ -258,6 +269,7 @@ OWN_ARGUMENTS = (
         'steps of the ``"warm_up"``, those before learning starts. Values above the true ones fall by one step\'s '
         "reward per target update, values below rise by whole holds.",
         choice(INITIAL_VALUES),
+        plain="zero",
     ),
     Argument(
         "bootstrap",
@@ -284,6 +296,7 @@ OWN_ARGUMENTS = (
         'the ``"batch"``.',
         choice(IMPORTANCE),
         in_replay="importance",
+        plain="buffer",
     ),
     Argument(
         "shared_draws",
@@ -293,6 +306,7 @@ OWN_ARGUMENTS = (
         "``batch_size`` tuples for each.",
         truth,
         in_replay="shared_draws",
+        plain=False,
     ),
     Argument(
         "explore_by",
@@ -301,6 +315,7 @@ OWN_ARGUMENTS = (
         'What ε is the random share of: ``"options"``, or ``"steps"``, of which random options would take more '
         "than their share.",
         choice(EXPLORE_BY),
+        plain="options",
     ),
     Argument(
         "average_rate",
@@ -310,6 +325,7 @@ OWN_ARGUMENTS = (
         "by this part of the way; 0 for the weights themselves.",
         real(0.0, 1.0),
         in_policy=True,
+        plain=0.0,
     ),
     Argument(
         "learning_rate_falls_to",
@@ -318,6 +334,7 @@ OWN_ARGUMENTS = (
         "The part of ``learning_rate`` that is left at the end of the training, to which it falls linearly; 1 for "
         "one that stays. A schedule that is given as ``learning_rate`` is followed as it is.",
         real(0.0, 1.0),
+        plain=1.0,
     ),
     Argument(
         "decision_tolerance",

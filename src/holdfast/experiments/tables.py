@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from holdfast.core.errors import InputError
 from holdfast.files import make_folders, replace_file
 
-__all__ = ["Table", "matrix", "select", "setting_column", "table_length", "write_csv"]
+__all__ = ["Table", "matrix", "select", "setting_column", "table_length", "titled_parts", "write_csv"]
 
 Table = dict[str, NDArray[Any]]
 """Columns by name: float64 for numbers, texts otherwise, bools where every value is one."""
@@ -36,6 +36,12 @@ def select(table: Table, **where: Any) -> Table:
             raise InputError(f"rows must have the column {name!r}, and they have {', '.join(table)}")
         mask &= np.isin(table[name], value) if isinstance(value, list | tuple) else table[name] == value
     return {name: column[mask] for name, column in table.items()}
+
+
+def titled_parts(table: Table, name: str, titles: Mapping[Any, str]) -> dict[str, Table]:
+    """The rows of each value of a column, by the value's title; values without rows are left out."""
+    parts = {title: select(table, **{name: value}) for value, title in titles.items()}
+    return {title: own for title, own in parts.items() if table_length(own) > 0}
 
 
 def matrix(table: Table, value: str, over: str, by: str = "seed") -> tuple[Floats, Floats]:

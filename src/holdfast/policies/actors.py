@@ -14,7 +14,7 @@ from holdfast.core.errors import InputError
 from holdfast.core.options import Option
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.policies import OptionPolicy
+    from holdfast.deep.networks.option_policy import OptionPolicy
     from holdfast.tabular import Policy
 
 __all__ = ["NetworkActor", "TableActor", "acting_as"]

@@ -17,8 +17,9 @@ from holdfast.core.errors import InputError
 from holdfast.policies.onnx_graph import OUTPUTS, Graph, Tensor
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.option_network import OptionQNetwork, StackedHeads
-    from holdfast.deep.networks.policies import OptionPolicy
+    from holdfast.deep.networks.option_network import OptionQNetwork
+    from holdfast.deep.networks.option_policy import OptionPolicy
+    from holdfast.deep.networks.stacked_heads import StackedHeads
     from holdfast.tabular import Policy
 
 __all__ = ["network_graph", "space_inputs", "table_graph"]
@@ -182,7 +183,7 @@ def _activated(graph: Graph, module: Any, seen: str) -> str:
 
 def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
     """(n, A, K) the values."""
-    from holdfast.deep.networks.option_network import StackedLinear
+    from holdfast.deep.networks.stacked_heads import StackedLinear
 
     layers: list[Any] = list(heads.layers)
     for layer in layers:
@@ -198,14 +199,14 @@ def _heads(graph: Graph, heads: StackedHeads, features: str) -> str:
         values = _activated(graph, heads.activation, values)
         values = graph.add("MatMul", values, graph.constant(_array(layer.weight.transpose(1, 2))))
         values = graph.add("Add", values, graph.constant(_array(layer.bias.unsqueeze(1))))
-    if heads.dueling:
+    if heads.state_value:
         values = _joined(graph, heads, values)
     return graph.add("Transpose", values, perm=[1, 2, 0])
 
 
 def _joined(graph: Graph, heads: StackedHeads, outputs: str) -> str:
     """State value and advantages added up, (K, n, A), as ``StackedHeads.joined`` does."""
-    if heads.dueling == "heads":
+    if heads.state_value == "heads":
         state_value, advantages = _slice(graph, outputs, 2, 0, 1), _slice(graph, outputs, 2, 1, 2**31)
         axes = [2]
     else:

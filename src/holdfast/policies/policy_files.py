@@ -21,7 +21,7 @@ from holdfast.policies.evaluation import Actor
 from holdfast.policies.spaces import space_from, space_state
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.policies import OptionPolicy
+    from holdfast.deep.networks.option_policy import OptionPolicy
 
 __all__ = [
     "FOLDER",
@@ -303,9 +303,13 @@ def _refuse_more_than_there_is(
 
 
 def _check_levers(arguments: Mapping[str, Any]) -> None:
-    persistences, dueling = arguments["persistences"], arguments["dueling"]
-    if type(dueling) is not bool and dueling not in ("heads", "options"):
-        raise InputError("the saved policy must have true, false, 'heads' or 'options' as 'dueling'")
+    from holdfast.deep.argument_checks import check_state_value
+    from holdfast.deep.arguments import POLICY_ARGUMENTS
+
+    for name in (argument.name for argument in POLICY_ARGUMENTS if argument.check is check_state_value):
+        if type(arguments[name]) is not bool and arguments[name] not in ("heads", "options"):
+            raise InputError(f"the saved policy must have true, false, 'heads' or 'options' as {name!r}")
+    persistences = arguments["persistences"]
     if arguments["average_rate"] != 0.0:
         raise InputError("the saved policy must have 0 as 'average_rate'")
     if persistences is None:

@@ -36,17 +36,7 @@ def build_learner(config: RunConfig) -> TabularLearner:
 
 
 def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
-    """Train until the run is over.
-
-    Args:
-        session: Where everything goes.
-        saved: The learner's state at the last checkpoint; None at the beginning.
-
-    Raises:
-        TrainingStopped: Somebody wanted it to stop; a checkpoint was written.
-        EnvironmentFailedError: The environment failed.
-        ValueError: The saved state is not one of this run.
-    """
+    """Train until the run is over, as ``train_deep`` does, from the learner's state at the last checkpoint on."""
     config = session.config
     learner = build_learner(config)
     env = EpisodeLog(NamedFailures(make_env(config.environment, **config.env_kwargs)))

@@ -11,28 +11,19 @@ from scipy import stats
 
 from holdfast.core.durations import duration_distribution
 from holdfast.deep import EZGreedyDQN, PerDQN
-from tests.deep.diary import Diary, diaries, executed_options, logs, watch_decisions
+from tests.deep.diary import SMALL, Diary, diaries, executed_options, logs, watch_decisions
 from tests.deep.probes import Pier
 
-SMALL: dict[str, Any] = {
-    "head_arch": [4],
-    "policy_kwargs": {"net_arch": [8]},
-    "batch_size": 4,
-    "buffer_size": 500,
-    "learning_starts": 0,
-    "gradient_steps": 0,
-    "exploration_initial_eps": 1.0,
-    "exploration_final_eps": 1.0,
-    "seed": 0,
-    "device": "cpu",
-}
+EXPLORING: dict[str, Any] = {**SMALL, "exploration_initial_eps": 1.0, "exploration_final_eps": 1.0}
 
 
 @pytest.mark.parametrize("durations", ["uniform", "zeta"])
 @pytest.mark.parametrize("warm_up", [0, 5000])
 def test_exploratory_actions_are_held_as_long_as_was_drawn_and_as_the_distribution_says(durations, warm_up):
     env = diaries(2, lengths=[10**6])
-    model = EZGreedyDQN("MlpPolicy", env, k_max=5, durations=durations, **{**SMALL, "learning_starts": warm_up})
+    model = EZGreedyDQN(
+        "MlpPolicy", env, k_max=5, durations=durations, **{**EXPLORING, "learning_starts": warm_up}
+    )
     decisions = watch_decisions(model)
     model.learn(5000)
     # Before its first step SB3's exploration rate is still 0.
@@ -50,7 +41,7 @@ def test_exploratory_actions_are_held_as_long_as_was_drawn_and_as_the_distributi
 
 def test_nothing_is_held_past_the_end_of_an_episode():
     env = diaries(2, lengths=[7, 4, 1, 9])
-    model = EZGreedyDQN("MlpPolicy", env, k_max=6, **SMALL)
+    model = EZGreedyDQN("MlpPolicy", env, k_max=6, **EXPLORING)
     decisions = watch_decisions(model)
     model.learn(600)
     cut = 0
@@ -65,7 +56,7 @@ def test_nothing_is_held_past_the_end_of_an_episode():
 
 
 def test_greedy_actions_last_one_step():
-    model = EZGreedyDQN("MlpPolicy", Diary(), k_max=6, **{**SMALL, "exploration_final_eps": 0.0})
+    model = EZGreedyDQN("MlpPolicy", Diary(), k_max=6, **{**EXPLORING, "exploration_final_eps": 0.0})
     model.exploration_schedule = lambda _: 0.0
     decisions = watch_decisions(model)
     model.learn(50)
@@ -75,7 +66,7 @@ def test_greedy_actions_last_one_step():
 
 
 def test_steps_are_learned_from_as_soon_as_they_are_made():
-    model = EZGreedyDQN("MlpPolicy", diaries(lengths=[10**6]), k_max=50, durations="uniform", **SMALL)
+    model = EZGreedyDQN("MlpPolicy", diaries(lengths=[10**6]), k_max=50, durations="uniform", **EXPLORING)
     model.learn(30)
     assert model.clock.left[0] > 0
     assert np.count_nonzero(model.replay_buffer.trees.priorities(0)) == 30
@@ -88,7 +79,7 @@ def test_steps_are_learned_from_as_soon_as_they_are_made():
 @pytest.mark.parametrize("prioritized", [True, False])
 def test_where_nothing_can_be_held_it_is_dqn_bit_for_bit(prioritized):
     settings = {
-        **SMALL,
+        **EXPLORING,
         "prioritized": prioritized,
         "gradient_steps": 1,
         "learning_starts": 10,

@@ -11,10 +11,11 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
+from holdfast.core.durations import option_epsilon
 from holdfast.deep import EZGreedyDQN, PerDQN, TempoRLDQN
-from holdfast.deep.agents.exploratory_draws import option_epsilon, uniform_durations
-from holdfast.deep.agents.regression import mean_errors
-from tests.deep.diary import LEARNING, agent, by_table, diaries, watch_decisions, watch_learning
+from holdfast.deep.agents.option_steps import uniform_durations
+from holdfast.deep.replay.priorities import mean_errors
+from tests.deep.diary import LEARNING, LEVERS, agent, by_table, diaries, watch_decisions, watch_learning
 from tests.deep.earlier_settings import earlier
 from tests.deep.probes import Pier
 
@@ -525,25 +526,12 @@ def test_the_optimiser_has_the_rate_of_the_step():
 
 # All together ----------------------------------------------------------------------------------------------
 
-EVERYTHING: dict[str, Any] = {
-    "persistences": (1, 2, 4),
-    "layer_norm": True,
-    "dueling": "options",
-    "clip_targets": True,
-    "initial_values": "warm_up",
-    "importance": "batch",
-    "shared_draws": True,
-    "explore_by": "steps",
-    "average_rate": 0.01,
-    "learning_rate_falls_to": 0.1,
-}
-
 
 def test_a_saved_agent_has_its_levers(tmp_path):
-    model = learned(**EVERYTHING)
+    model = learned(**LEVERS)
     model.save(tmp_path / "model")
     loaded = PerDQN.load(tmp_path / "model", env=model.get_env())
-    for name, value in EVERYTHING.items():
+    for name, value in LEVERS.items():
         assert getattr(loaded, name) == value
     assert loaded.greedy_hold == model.greedy_hold
     ours, theirs = model.policy.state_dict(), loaded.policy.state_dict()
@@ -566,9 +554,9 @@ def test_a_replay_of_another_set_is_refused(tmp_path):
         learned(30, persistences=[1, 2, 4], shared_draws=True).load_replay_buffer(tmp_path / "replay")
 
 
-@pytest.mark.parametrize("name", sorted(EVERYTHING.keys() - {"clip_targets"}))
+@pytest.mark.parametrize("name", sorted(LEVERS.keys() - {"clip_targets"}))
 def test_each_lever_changes_what_is_learned(name):
-    base, other = learned(150), learned(150, **{name: EVERYTHING[name]})
+    base, other = learned(150), learned(150, **{name: LEVERS[name]})
     ours = weights(other.policy.averaged_net)
     theirs = weights(base.q_net)
     assert ours.shape != theirs.shape or not th.equal(ours, theirs)

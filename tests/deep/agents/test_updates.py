@@ -204,13 +204,18 @@ def test_a_view_without_tuples_leaves_the_others_targets_alone():
 def test_the_target_network_is_asked_about_each_distinct_row_once_per_batch(target_value, normalised):
     env = VecNormalize(diaries()) if normalised else diaries()
     model = plain_agent(env, target_value=target_value, **{**LEARNING, "gradient_steps": 0}).learn(12)
-    learned, asked, target_values = watch_learning(model), [], model._target_values
+    learned, read, asked = watch_learning(model), [], []
+    observations_at, values_of = model.replay_buffer.observations_at, model.q_net_target.bootstrap_values
 
-    def spy(rows):
-        asked.append(rows.tolist())
-        return target_values(rows)
+    def reading(rows, *normalizer):
+        read.append(rows.tolist())
+        return observations_at(rows, *normalizer)
 
-    model._target_values = spy
+    def asking(observations):
+        asked.append(read[-1])
+        return values_of(observations)
+
+    model.replay_buffer.observations_at, model.q_net_target.bootstrap_values = reading, asking
     model.train(1, 32)
     ((batch, _, _),) = learned
     (rows,) = asked

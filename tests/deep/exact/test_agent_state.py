@@ -31,8 +31,8 @@ from holdfast.core.errors import InputError
 from holdfast.deep import EZGreedyDQN, OptionDQN, PerDQN, TempoRLDQN, make_vec_env
 from holdfast.deep.exact.agent_state import FORMAT
 from holdfast.deep.replay.priorities import PriorityTrees
-from holdfast.deep.replay.ring import Views
-from tests.deep.diary import Captured
+from holdfast.deep.replay.views import Views
+from tests.deep.diary import LEVERS, Captured
 
 # Forking is quick, and what is forked here calls nothing that has threads.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
@@ -177,18 +177,7 @@ CASES = {
     ),
     "levers": Case(
         2,
-        arguments={
-            "persistences": (1, 2, 4),
-            "layer_norm": True,
-            "dueling": "options",
-            "clip_targets": True,
-            "importance": "batch",
-            "shared_draws": True,
-            "explore_by": "steps",
-            "average_rate": 0.01,
-            "learning_rate_falls_to": 0.5,
-            "target_value": "double",
-        },
+        arguments={**LEVERS, "learning_rate_falls_to": 0.5, "target_value": "double"},
     ),
     "levers with own draws": Case(
         2,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.deep.networks.greedy_rules import OptionRule, SkipRule
+from holdfast.deep.networks.option_network import OptionRule
+from holdfast.deep.networks.skip_network import SkipRule
 
 # One state, two actions, two persistences.
 OPTIONS = np.array([[[0.0, 2.0], [1.0, 1.5]]], np.float32)

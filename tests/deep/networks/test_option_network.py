@@ -10,13 +10,9 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.dqn.policies import QNetwork
 from torch import nn
 
-from holdfast.deep.networks.option_network import (
-    ConvFeatures,
-    OptionQNetwork,
-    SpaceScaler,
-    StackedHeads,
-    StackedLinear,
-)
+from holdfast.deep.networks.option_network import ConvFeatures, OptionQNetwork
+from holdfast.deep.networks.stacked_heads import StackedHeads, StackedLinear
+from holdfast.deep.networks.trunk import SpaceScaler
 from tests.deep.small_networks import BOX, network
 
 
@@ -64,11 +60,11 @@ def test_stacked_linear_draws_as_linears_one_after_the_other():
 
 @pytest.mark.parametrize("k_max", [1, 3])
 @pytest.mark.parametrize("head_arch", [[], [7], [7, 6]])
-@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("state_value", [None, "heads"])
 @pytest.mark.parametrize("activation_fn", [nn.ReLU, nn.Tanh])
-def test_heads_on_shared_rows_equal_heads_on_their_own(k_max, head_arch, dueling, activation_fn):
+def test_heads_on_shared_rows_equal_heads_on_their_own(k_max, head_arch, state_value, activation_fn):
     th.manual_seed(1)
-    heads = StackedHeads(k_max, 4, head_arch, 3, activation_fn, dueling)
+    heads = StackedHeads(k_max, 4, head_arch, 3, activation_fn, state_value)
     features = th.randn(5, 4)
     before = features.clone()
     shared = heads(features)
@@ -92,7 +88,7 @@ def test_heads_have_their_activation_between_the_layers_only():
 
 def test_dueling_advantages_have_mean_zero():
     th.manual_seed(4)
-    heads = StackedHeads(3, 4, [6], 2, nn.ReLU, dueling=True)
+    heads = StackedHeads(3, 4, [6], 2, nn.ReLU, state_value="heads")
     raw = []
     heads.layers[-1].register_forward_hook(lambda module, inputs, output: raw.append(output))
     features = th.randn(3, 5, 4)
@@ -232,7 +228,7 @@ def test_convolutions_refuse_an_image_that_is_too_small(height, width):
 
 def test_a_state_value_that_all_options_share_by_hand():
     # Two persistences, two actions; the third head is the state value, of which the mean counts.
-    heads = StackedHeads(2, 1, [], 2, nn.ReLU, dueling="options")
+    heads = StackedHeads(2, 1, [], 2, nn.ReLU, state_value="options")
     with th.no_grad():
         heads.layers[0].weight.zero_()
         heads.layers[0].bias.copy_(th.tensor([[1.0, 2.0], [3.0, 6.0], [10.0, 20.0]]))
@@ -246,7 +242,7 @@ def test_a_state_value_that_all_options_share_by_hand():
 @pytest.mark.parametrize("head_arch", [[], [6]])
 def test_the_mean_over_all_options_is_the_state_value(head_arch):
     th.manual_seed(4)
-    heads = StackedHeads(3, 4, head_arch, 2, nn.ReLU, dueling="options")
+    heads = StackedHeads(3, 4, head_arch, 2, nn.ReLU, state_value="options")
     raw = []
     heads.layers[-1].register_forward_hook(lambda module, inputs, output: raw.append(output))
     values = heads(th.randn(5, 4))

@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecTran
 from holdfast import PerDQN
 from holdfast.core.errors import InputError
 from holdfast.deep import OptionReplayBuffer, make_vec_env
-from holdfast.deep.replay import frame_store, memory, ring
+from holdfast.deep.replay import frame_store, memory, ring_arrays
 from holdfast.deep.replay.frame_store import FrameStore, may_share_frames
 from holdfast.deep.replay.observation_store import ArrayStore
 from holdfast.deep.replay.stores import make_store
@@ -318,7 +318,11 @@ def film_env():
 def test_an_agent_learns_the_same_from_either(monkeypatch):
     ours = trained(film_env(), 130)
     assert isinstance(ours.replay_buffer.store, FrameStore)
-    monkeypatch.setattr(ring, "make_store", lambda n_rows, space, shape: ArrayStore(n_rows, shape, space.dtype))
+
+    def plain(n_rows, space, shape):
+        return ArrayStore(n_rows, shape, space.dtype)
+
+    monkeypatch.setattr(ring_arrays, "make_store", plain)
     theirs = trained(film_env(), 130)
     assert isinstance(theirs.replay_buffer.store, ArrayStore)
     for name, value in theirs.policy.state_dict().items():

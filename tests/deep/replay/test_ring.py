@@ -392,7 +392,7 @@ def test_a_replay_that_does_not_fit_is_refused_before_it_is_made(space, row_byte
 
 def test_the_size_that_is_checked_is_the_size_that_is_used(monkeypatch):
     asked = []
-    monkeypatch.setattr("holdfast.deep.replay.ring.check_fits", lambda what, n_bytes: asked.append(n_bytes))
+    monkeypatch.setattr("holdfast.deep.replay.ring_arrays.check_fits", lambda what, n_bytes: asked.append(n_bytes))
     for space in (*SPACES.values(), ATARI):
         buffer = OptionReplayBuffer(100, space, spaces.Discrete(2), device="cpu", n_envs=2, k_max=3)
         assert asked.pop() == buffer.nbytes

@@ -12,7 +12,8 @@ from torch.nn.utils import parametrizations
 
 from holdfast.deep import PerDQN, TempoRLDQN
 from holdfast.deep.agents.regression import regress
-from holdfast.deep.networks.option_network import OptionQNetwork, StackedHeads, StackedLinear
+from holdfast.deep.networks.option_network import OptionQNetwork
+from holdfast.deep.networks.stacked_heads import StackedHeads, StackedLinear
 from tests.deep.earlier_settings import earlier
 from tests.deep.small_networks import lesson, network
 

@@ -44,13 +44,22 @@ def assert_same_gradients(found, expected, exactly=False):
             th.testing.assert_close(found[name], expected[name], rtol=1e-5, atol=1e-7, msg=name)
 
 
+def of_every_shape(test):
+    """Run a test for every number of heads, shape of them and of the trunk, with state values and without."""
+    for name, values, ids in (
+        ("dueling", [False, True], ["plain", "dueling"]),
+        ("net_arch", TRUNKS, str),
+        ("head_arch", HEADS, str),
+        ("k_max", K_MAX, None),
+    ):
+        test = pytest.mark.parametrize(name, values, ids=ids)(test)
+    return test
+
+
 # Values and gradients --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k_max", K_MAX)
-@pytest.mark.parametrize("head_arch", HEADS, ids=str)
-@pytest.mark.parametrize("net_arch", TRUNKS, ids=str)
-@pytest.mark.parametrize("dueling", [False, True], ids=["plain", "dueling"])
+@of_every_shape
 @pytest.mark.parametrize("scaled", [False, True], ids=["as seen", "scaled"])
 def test_the_passes_are_those_of_autograd(k_max, head_arch, net_arch, dueling, scaled):
     net = made(
@@ -79,10 +88,7 @@ def test_the_passes_are_those_of_autograd(k_max, head_arch, net_arch, dueling, s
     assert max(gradient.abs().max() for gradient in expected.values()) > 0.01
 
 
-@pytest.mark.parametrize("k_max", K_MAX)
-@pytest.mark.parametrize("head_arch", HEADS, ids=str)
-@pytest.mark.parametrize("net_arch", TRUNKS, ids=str)
-@pytest.mark.parametrize("dueling", [False, True], ids=["plain", "dueling"])
+@of_every_shape
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
 def test_a_regression_by_hand_is_one_by_autograd(k_max, head_arch, net_arch, dueling, weighted):
     net = made(k_max=k_max, head_arch=head_arch, net_arch=net_arch, dueling=dueling)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from holdfast.core.durations import DURATIONS, drawn_durations, duration_distribution
 from holdfast.deep.agents.per_dqn import OptionValueDQN
 from holdfast.deep.arguments import Argument, choice, integer, real
-from holdfast.deep.replay.ring import Views
+from holdfast.deep.replay.views import Views
 
 __all__ = ["EZGreedyDQN"]
 

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.deep.arguments import OWN_ARGUMENTS
 from holdfast.deep.networks.option_network import ConvFeatures
 
 __all__ = ["ATARI", "MOUNTAIN_CAR", "PLAIN"]
 
-PLAIN: dict[str, Any] = {
-    "target_value": "options",
-    "dueling": False,
-    "layer_norm": False,
-    "clip_targets": False,
-    "initial_values": "zero",
-    "learning_rate_falls_to": 1.0,
-    "importance": "buffer",
-    "shared_draws": False,
-    "explore_by": "options",
-    "average_rate": 0.0,
-}
+PLAIN: dict[str, Any] = {found.name: found.plain for found in OWN_ARGUMENTS if found.plain is not None}
 """Nothing beside the paper's update."""
 
 MOUNTAIN_CAR: dict[str, Any] = {

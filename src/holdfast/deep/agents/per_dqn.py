@@ -9,14 +9,14 @@ import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
-from holdfast.deep.agents.exploratory_draws import uniform_durations
 from holdfast.deep.agents.option_dqn import OptionDQN
+from holdfast.deep.agents.option_steps import uniform_durations
 from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR, PLAIN
 from holdfast.deep.agents.regression import Residuals, regress
 from holdfast.deep.agents.targets import all_persistence_targets, held_values, state_values
 from holdfast.deep.networks.option_network import OptionQNetwork
-from holdfast.deep.replay.ring import OptionBatch, Views
-from holdfast.deep.speed.shortcuts import can_keep_targets, can_learn_compiled
+from holdfast.deep.replay.views import OptionBatch, Views
+from holdfast.deep.speed.shortcuts import can_keep_targets, compiled_parameters
 
 __all__ = ["OptionValueDQN", "PerDQN"]
 
@@ -32,23 +32,24 @@ class OptionValueDQN(OptionDQN):
 
     def _update(self, batch_size: int, beta: float) -> float:
         batch = self._sample(batch_size, beta)
-        parameters = self.q_net.plain_parameters()
-        if parameters is not None and can_learn_compiled(self, batch, parameters):
-            return self._learn_compiled(batch, parameters)
-        targets = self._targets(batch)
-        residuals = self._regress(batch, targets)
-        return self._step(batch, targets, residuals)
-
-    def _learn_compiled(self, batch: OptionBatch, parameters: list[th.Tensor]) -> float:
-        """Targets, loss and step of a shared draw by compiled code."""
-        compiled_pass = self.q_net.compiled_pass
-        targets, residuals = compiled_pass.learn(self, batch, parameters, self._target_bounds())
-        return self._step(batch, targets, Residuals(*residuals), parameters)
+        parameters = compiled_parameters(self, batch)
+        if parameters is None:
+            targets = self._targets(batch)
+            residuals = self._regress(batch, targets)
+        else:
+            # The same by compiled code.
+            targets, found = self.q_net.compiled_pass.learn(self, batch, parameters, self._target_bounds())
+            residuals = Residuals(*found)
+        return self._step(batch, targets, residuals, parameters)
 
     def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
-        """r^ℓ + γ^ℓ (1−done) · (V(s') where ℓ = k, else Q⁻(s',a,k−ℓ)): the TD target of each tuple, (K, B)."""
-        if can_keep_targets(self.views.k_max, self._vec_normalize_env):
-            return self._clipped(self.target_cache.targets(self, batch))
+        """The TD target of each tuple, (K, B), from values that are asked for, or kept since they were."""
+        if not can_keep_targets(self.views.k_max, self._vec_normalize_env):
+            return self._clipped(self._asked_targets(batch))
+        return self._clipped(self.target_cache.targets(self, batch))
+
+    def _asked_targets(self, batch: OptionBatch) -> NDArray[np.float32]:
+        """r^ℓ + γ^ℓ (1−done) · (V(s') where ℓ = k, else Q⁻(s',a,k−ℓ))."""
         assert self.replay_buffer is not None
         rows, index = self._distinct(batch.next_rows)
         target_q = self._target_values(rows)
@@ -64,7 +65,7 @@ class OptionValueDQN(OptionDQN):
             state_values(self.target_value, target_q, online_q, self.decision_cost)[next_index],
             held_values(target_q, next_index, on_device["actions"], rest_positions),
         )
-        return self._clipped(targets.cpu().numpy())
+        return targets.cpu().numpy()
 
     def _regress(self, batch: OptionBatch, targets: NDArray[np.float32]) -> Residuals:
         """The gradient of the mean over all K·B tuples of weight · Huber(Q(s,a,k) − target)."""

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
-from holdfast.core.compiling import compiled
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.speed.shortcuts import can_pass_by_hand
 
-__all__ = ["Residuals", "forget_gradients", "mean_errors", "regress", "regress_by_autograd", "regress_by_hand"]
+__all__ = ["Residuals", "forget_gradients", "regress", "regress_by_autograd", "regress_by_hand"]
 
 Floats = NDArray[np.float32]
 
@@ -87,25 +86,10 @@ def regress(
     is_shared: bool = False,
 ) -> Residuals:
     """``regress_by_autograd``, or a short cut to it."""
-    is_simple = not (is_shared or network.layer_norm or network.heads.dueling == "options")
+    is_simple = not (is_shared or network.layer_norm or network.heads.state_value == "options")
     if is_simple and can_pass_by_hand(network.plain_parameters(), observations):
         return regress_by_hand(network, observations, actions, targets, weights)
     return regress_by_autograd(network, observations, actions, targets, weights, optimizer, is_shared)
-
-
-@compiled
-def mean_errors(td_errors: Floats, is_there: NDArray[np.bool_]) -> Floats:
-    """Mean over the views (K, B) of the size of the errors of those tuples that there are: (B,)."""
-    n_views, batch = td_errors.shape
-    means = np.zeros(batch, dtype=np.float32)
-    for b in range(batch):
-        n_tuples = 0
-        for index in range(n_views):
-            if is_there[index, b]:
-                means[b] += abs(td_errors[index, b])
-                n_tuples += 1
-        means[b] /= max(n_tuples, 1)
-    return means
 
 
 def forget_gradients(network: nn.Module, optimizer: th.optim.Optimizer | None) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
-from holdfast.deep.agents.exploratory_draws import uniform_durations
 from holdfast.deep.agents.option_dqn import OptionDQN
+from holdfast.deep.agents.option_steps import uniform_durations
 from holdfast.deep.agents.skip_regression import regress_skips
 from holdfast.deep.agents.targets import skip_targets
 from holdfast.deep.arguments import Argument, truth
 from holdfast.deep.networks.skip_network import SkipQNetwork
-from holdfast.deep.replay.ring import OptionBatch, Views
+from holdfast.deep.replay.views import OptionBatch, Views
 
 __all__ = ["TempoRLDQN"]
 

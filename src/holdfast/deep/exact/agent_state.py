@@ -28,11 +28,10 @@ from holdfast.core.saved_fields import (
     take_mapping,
     take_number,
 )
-from holdfast.deep.arguments import OWN_ARGUMENTS, SB3_ARGUMENTS
 from holdfast.deep.exact.vec_envs import copied_observations, restore_vec_env, take_observations, vec_env_state
 
 if TYPE_CHECKING:
-    from holdfast.deep.agents.option_dqn import OptionDQN
+    from holdfast.deep.agents.option_agent import OptionAgent
 
 __all__ = ["FORMAT", "LogEntry", "agent_state", "as_array", "restore_agent", "resume_log"]
 
@@ -50,7 +49,7 @@ _COUNTERS = (
 _NUMBERS = ("_current_progress_remaining", "exploration_rate", "greedy_hold")
 
 
-def agent_state(agent: OptionDQN) -> dict[str, Any]:
+def agent_state(agent: OptionAgent) -> dict[str, Any]:
     """The state of an agent between two rollouts.
 
     Raises:
@@ -65,7 +64,7 @@ def agent_state(agent: OptionDQN) -> dict[str, Any]:
         "networks": {name: as_array(value) for name, value in agent.policy.state_dict().items()},
         "optimizer": _optimizer_state(agent.policy.optimizer),
         "replay": agent.replay_buffer.state(),
-        "target_cache": agent.target_cache.state(agent),
+        "target_cache": agent.kept_values(),
         "counters": {name: int(getattr(agent, name)) for name in _COUNTERS},
         "numbers": {name: float(getattr(agent, name)) for name in _NUMBERS},
         "clock": agent.clock.state(),
@@ -82,7 +81,7 @@ def agent_state(agent: OptionDQN) -> dict[str, Any]:
     }
 
 
-def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
+def restore_agent(agent: OptionAgent, state: Mapping[str, Any]) -> None:
     """Go on from what ``agent_state`` returned; after an error the agent is not to be used.
 
     Raises:
@@ -136,15 +135,15 @@ def restore_agent(agent: OptionDQN, state: Mapping[str, Any]) -> None:
     agent._last_episode_starts = (
         None if starts is None else take_array(state, "episode_starts", np.bool_, (agent.n_envs,)).copy()
     )
-    agent.target_cache.restore(agent, take_mapping(state, "target_cache"))
+    agent.keep_values(take_mapping(state, "target_cache"))
     # The last one: whatever was done until here may have drawn from them.
     _restore_generators(agent, take_mapping(state, "generators"))
 
 
-def _made_of(agent: OptionDQN) -> dict[str, str]:
+def _made_of(agent: OptionAgent) -> dict[str, str]:
     """What a state must agree with before it is looked at any further, as text."""
     assert agent.replay_buffer is not None
-    named = (found.name for found in (*SB3_ARGUMENTS, *OWN_ARGUMENTS, *agent.added_arguments) if found.identifies)
+    named = (found.name for found in agent.all_arguments() if found.identifies)
     arguments = {name: getattr(agent, name) for name in named}
     if callable(arguments["learning_rate"]):
         # What a schedule does cannot be compared.
@@ -169,7 +168,7 @@ def as_array(tensor: th.Tensor) -> NDArray[Any]:
     return tensor.detach().cpu().numpy().copy()
 
 
-def _restore_clock(agent: OptionDQN, state: Mapping[str, Any]) -> None:
+def _restore_clock(agent: OptionAgent, state: Mapping[str, Any]) -> None:
     agent.clock.restore(state)
     actions = agent.clock.action
     if np.any((actions < 0) | (actions >= agent.action_space.n)):
@@ -235,7 +234,7 @@ class LogEntry(NamedTuple):
     excluded: tuple[str, ...]
 
 
-def _pending_log(agent: OptionDQN) -> dict[str, Any]:
+def _pending_log(agent: OptionAgent) -> dict[str, Any]:
     """What was recorded since the log was last written, without pictures and the like."""
     entries, logger = agent._log_to_go_on, getattr(agent, "_logger", None)
     if entries is None and logger is not None:
@@ -263,14 +262,14 @@ def _checked_log(state: Mapping[str, Any]) -> dict[str, LogEntry]:
     return found
 
 
-def _forget_log(agent: OptionDQN) -> None:
+def _forget_log(agent: OptionAgent) -> None:
     logger = getattr(agent, "_logger", None)
     if logger is not None:
         for recorded in (logger.name_to_value, logger.name_to_count, logger.name_to_excluded):
             recorded.clear()
 
 
-def resume_log(agent: OptionDQN) -> None:
+def resume_log(agent: OptionAgent) -> None:
     """Give the logger of the training that begins what had been recorded when the state was asked for."""
     if agent._log_to_go_on is None:
         return
@@ -366,7 +365,7 @@ def _slot(saved: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]
 # Random generators ----------------------------------------------------------------------------------------------
 
 
-def _generators(agent: OptionDQN) -> dict[str, Any]:
+def _generators(agent: OptionAgent) -> dict[str, Any]:
     version, words, gauss = random.getstate()
     legacy: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - SB3's generator
     found = {
@@ -385,7 +384,7 @@ def _generators(agent: OptionDQN) -> dict[str, Any]:
     return found
 
 
-def _restore_generators(agent: OptionDQN, state: Mapping[str, Any]) -> None:
+def _restore_generators(agent: OptionAgent, state: Mapping[str, Any]) -> None:
     python, legacy = take_mapping(state, "python"), take_mapping(state, "numpy")
     words, version = take_array(python, "words", np.int64, (625,)), take_integer(python, "version")
     gauss = None if take(python, "gauss") is None else take_number(python, "gauss")

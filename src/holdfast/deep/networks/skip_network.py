@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
+import numpy as np
 import torch as th
-from gymnasium import spaces
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from numpy.typing import NDArray
 from torch import nn
 
-from holdfast.deep.networks.option_network import StackedHeads
+from holdfast.core.choice import best_skip, longest_skip
+from holdfast.deep.networks.greedy_rules import Choice, GreedyRule, Table
+from holdfast.deep.networks.stacked_heads import StackedHeads
 from holdfast.deep.networks.trunk import TrunkNetwork
 
-__all__ = ["EMBEDDING_UNITS", "SkipQNetwork"]
+__all__ = ["EMBEDDING_UNITS", "SkipQNetwork", "SkipRule"]
 
 EMBEDDING_UNITS = 10
 """Numbers that stand for an action in the skip head."""
@@ -27,46 +29,16 @@ class SkipQNetwork(TrunkNetwork):
     features beside an embedding of the action, and has one output per skip length.
 
     Args:
-        observation_space: Space of the observations.
-        action_space: Discrete.
-        features_extractor: SB3's.
-        features_dim: Its output's width.
-        net_arch: Hidden units of the trunk's layers.
-        activation_fn: Between the layers.
-        normalize_images: Divide images by 255.
+        *trunk: As ``TrunkNetwork``'s.
         k_max: K, the longest skip.
         head_arch: Hidden units of both heads' layers.
-        scale_to_space: Scale finite Box bounds to [−1, 1].
-        layer_norm: Normalise what a layer of the trunk gives before its activation.
+        **keywords: As ``TrunkNetwork``'s.
     """
 
-    def __init__(
-        self,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Discrete,
-        features_extractor: BaseFeaturesExtractor,
-        features_dim: int,
-        net_arch: list[int],
-        activation_fn: type[nn.Module] = nn.ReLU,
-        normalize_images: bool = True,
-        k_max: int = 1,
-        head_arch: Sequence[int] = (),
-        scale_to_space: bool = False,
-        layer_norm: bool = False,
-    ) -> None:
-        super().__init__(
-            observation_space,
-            action_space,
-            features_extractor,
-            features_dim,
-            net_arch,
-            activation_fn,
-            normalize_images,
-            scale_to_space,
-            layer_norm,
-        )
+    def __init__(self, *trunk: Any, k_max: int = 1, head_arch: Sequence[int] = (), **keywords: Any) -> None:
+        super().__init__(*trunk, **keywords)
         self.k_max = k_max
-        n_actions = int(action_space.n)
+        n_actions, activation_fn = int(self.action_space.n), self.activation_fn
         self.action_head = StackedHeads(1, self.width, head_arch, n_actions, activation_fn)
         self.embedding = nn.Embedding(n_actions, EMBEDDING_UNITS)
         self.skip_head = StackedHeads(1, self.width + EMBEDDING_UNITS, head_arch, k_max, activation_fn)
@@ -118,10 +90,40 @@ class SkipQNetwork(TrunkNetwork):
         told = th.cat((features.repeat_interleave(n_actions, dim=0), self.embedding(actions)), dim=1)
         return th.cat((action_values, skip_head(told)[0].view(-1, n_actions, self.k_max)), dim=2)
 
+    def quick_values(self, obs: Any) -> th.Tensor:
+        """``forward`` without gradients, in 32 bits."""
+        with th.no_grad():
+            return self(obs).float()
+
     def bootstrap_values(self, obs: Any) -> th.Tensor:
-        """Those of the actions: (B, A, 1)."""
-        return self(obs, skips=False)
+        """Those of the actions, without gradients: (B, A, 1)."""
+        with th.no_grad():
+            return self(obs, skips=False).float()
 
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         """The best action, for SB3's sake."""
         return self(observation, skips=False).squeeze(2).argmax(dim=1)
+
+
+@final
+class SkipRule(GreedyRule):
+    """First the action, a = argmax Q(s,·), then how long to hold it, j = argmax J(s,·|a), the longest of equals.
+
+    An action that is held is to be dropped where max Q(s,·) is larger than what holding on is worth, J(s,m|a).
+    """
+
+    def options(self, table: Table) -> Table:
+        """J(s,·|·)."""
+        return table[:, :, 1:]
+
+    def best(self, table: Table) -> Any:
+        """That of the best action."""
+        return table[:, :, 0].max(axis=1)
+
+    def choose(self, table: Table, tolerance: float | None) -> Choice:
+        """The best action, and the longest of its skips within the tolerance."""
+        return best_skip(table[:, :, 0], self.options(table), tolerance or 0.0)
+
+    def hold(self, table: Table, actions: NDArray[np.int64], tolerance: float | None) -> NDArray[np.int64]:
+        """The longest of each action's skips within the tolerance."""
+        return longest_skip(self.options(table), actions, tolerance or 0.0)

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch as th
 from gymnasium import spaces
-from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.preprocessing import is_image_space, preprocess_obs
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor, create_mlp
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_mlp
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
-from holdfast.core.errors import InputError
-from holdfast.deep.speed.shortcuts import UnchangedModules
+from holdfast.deep.speed.shortcuts import NetworkAsMade
 
 __all__ = ["SpaceScaler", "TrunkNetwork"]
 
@@ -47,7 +44,7 @@ class SpaceScaler(nn.Module):
         return (observations - self.centre) / self.half_width
 
 
-class TrunkNetwork(BasePolicy):
+class TrunkNetwork(NetworkAsMade):
     """Features extractor and trunk; a final class adds the heads, and calls ``_heads_are_made`` when they are.
 
     Args:
@@ -62,13 +59,10 @@ class TrunkNetwork(BasePolicy):
         layer_norm: Normalise what a layer of the trunk gives before its activation.
 
     Attributes:
-        trunk_layers: The linear layers of the trunk as it was made, each with its normalisation or None, which are
-            those of a plain network.
         width: Of the trunk's output.
     """
 
     action_space: spaces.Discrete
-    features_extractor: BaseFeaturesExtractor
 
     def __init__(
         self,
@@ -77,10 +71,10 @@ class TrunkNetwork(BasePolicy):
         features_extractor: BaseFeaturesExtractor,
         features_dim: int,
         net_arch: list[int],
-        activation_fn: type[nn.Module],
-        normalize_images: bool,
-        scale_to_space: bool,
-        layer_norm: bool,
+        activation_fn: type[nn.Module] = nn.ReLU,
+        normalize_images: bool = True,
+        scale_to_space: bool = False,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__(
             observation_space,
@@ -98,44 +92,19 @@ class TrunkNetwork(BasePolicy):
         self.layer_norm = layer_norm
         linears = [layer for layer in self.trunk if isinstance(layer, nn.Linear)]
         normals = [layer for layer in self.trunk if isinstance(layer, nn.LayerNorm)]
-        self.trunk_layers: tuple[tuple[nn.Linear, nn.LayerNorm | None], ...] = tuple(
-            itertools.zip_longest(linears, normals)
-        )
-        self._was_made_plain = False
-
-    @abstractmethod
-    def head_layers(self) -> tuple[nn.Module, ...]:
-        """The layers behind the trunk as they are now, in order."""
-
-    @property
-    @abstractmethod
-    def last_bias(self) -> th.Tensor:
-        """Of a network as it was made: a bias behind everything else, which every step of an optimiser moves."""
+        self.trunk_layers = tuple(itertools.zip_longest(linears, normals))
 
     @abstractmethod
     def raise_values(self, by: float) -> None:
         """Raise all values by the same number, unless the output layer is no longer the one that was made."""
 
+    @abstractmethod
     def quick_values(self, obs: Any) -> th.Tensor:
-        """``forward`` where no gradient is asked for."""
-        return self(obs)
+        """``forward`` without gradients, in 32 bits."""
 
     @abstractmethod
     def bootstrap_values(self, obs: Any) -> th.Tensor:
-        """The values that targets are made of, (B, A, ·)."""
-
-    def _heads_are_made(self, is_known_class: bool) -> None:
-        """Remember the modules; a user's subclass may treat them differently."""
-        self._as_made = UnchangedModules(self)
-        in_trunk = (layer for pair in self.trunk_layers for layer in pair if layer is not None)
-        self._plain_layers = (*in_trunk, *self.head_layers())
-        self._was_made_plain = (
-            is_known_class
-            and isinstance(self.observation_space, spaces.Box)
-            and not is_image_space(self.observation_space)
-            and type(self.features_extractor) is FlattenExtractor
-            and self.activation_fn is nn.ReLU
-        )
+        """The values that targets are made of, (B, A, ·), without gradients."""
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
@@ -147,46 +116,6 @@ class TrunkNetwork(BasePolicy):
             "layer_norm": self.layer_norm,
             "scale_to_space": len(self.scalers) > 0,
         }
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it maps vectors through linear layers, norms and ReLUs that nobody has changed or watches."""
-        return self._was_made_plain and self._as_made.holds()
-
-    def plain_parameters(self) -> list[th.Tensor] | None:
-        """The parameters of a plain network, found without going through the modules; None of another."""
-        if not self.is_plain:
-            return None
-        # While it is plain, its layers are those that were made.
-        return [part for layer in self._plain_layers for part in layer._parameters.values() if part is not None]
-
-    def version(self) -> tuple[Any, ...]:
-        """Changes when weights are written or replaced; that of a network that is not as it was made, always.
-
-        Whoever writes through ``.data``, as SB3's ``polyak_update`` does, leaves PyTorch's own versions as they
-        are; that is noticed by the last biases, which every step of an optimiser moves.
-        """
-        parameters: Iterable[th.Tensor] | None = self.plain_parameters()
-        if parameters is None:
-            if not (self._as_made.holds() and self._as_made.is_evaluating()):
-                # Its answers may depend on anything, and whoever watches is to see each of them.
-                return (object(),)
-            parameters = (*self.parameters(), *self.buffers())
-        biases = self.last_bias.detach().sum().item()
-        return (biases, *[(id(part), part._version) for part in parameters])
-
-    @property
-    def device(self) -> th.device:
-        """Where the first parameter is."""
-        first = _first_parameter(self)
-        return th.device("cpu") if first is None else first.device
-
-    def train(self, mode: bool = True) -> Self:
-        """Put all modules into training or evaluation mode."""
-        # SB3 asks for this twice per step, and PyTorch's own way takes longer than acting does.
-        if not isinstance(mode, bool):
-            raise InputError(f"mode must be True or False, not {mode!r}", "mode")
-        return self if self._as_made.switch(mode) else super().train(mode)
 
     def trunk_features(self, obs: Any, by_hand: bool) -> th.Tensor:
         """What the heads see: (B, width).
@@ -207,23 +136,6 @@ class TrunkNetwork(BasePolicy):
         for key, scaler in self.scalers.items():
             inputs = {**inputs, key: scaler(inputs[key])} if isinstance(inputs, dict) else scaler(inputs)
         return self.trunk(self.features_extractor(inputs))
-
-    def plain_inputs(self, obs: th.Tensor) -> th.Tensor:
-        """What the first layer of a plain network sees: (B, inputs)."""
-        inputs = obs.float().flatten(1)
-        if "all" in self.scalers:
-            inputs = self.scalers["all"](inputs.view_as(obs)).flatten(1)
-        return inputs
-
-
-def _first_parameter(module: nn.Module) -> th.Tensor | None:
-    for parameter in module._parameters.values():
-        if parameter is not None:
-            return parameter
-    for child in module._modules.values():
-        if child is not None and (found := _first_parameter(child)) is not None:
-            return found
-    return None
 
 
 def _scalers(space: spaces.Space[Any]) -> dict[str, nn.Module]:

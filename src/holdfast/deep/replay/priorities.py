@@ -16,7 +16,7 @@ from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take_array
 
-__all__ = ["Draw", "PriorityTrees", "importance_weight"]
+__all__ = ["Draw", "PriorityTrees", "importance_weight", "mean_errors"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -41,6 +41,21 @@ def importance_weight(priority: float, least_priority: float, beta: float) -> fl
     N and the sum of the priorities cancel: (p_i / p_min)^−β.
     """
     return (priority / least_priority) ** -beta
+
+
+@compiled
+def mean_errors(td_errors: NDArray[np.float32], is_there: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Mean over the views (K, B) of the size of the errors of those tuples that there are: (B,)."""
+    n_views, batch = td_errors.shape
+    means = np.zeros(batch, dtype=np.float32)
+    for b in range(batch):
+        n_tuples = 0
+        for index in range(n_views):
+            if is_there[index, b]:
+                means[b] += abs(td_errors[index, b])
+                n_tuples += 1
+        means[b] /= max(n_tuples, 1)
+    return means
 
 
 class PriorityTrees:

@@ -5,302 +5,39 @@ itself included: κ − i, known when the option is over (``OptionClock.left`` i
 view D_k holds for it follows by index arithmetic: it covers ℓ = min(k, left) steps (of a sparse set of
 persistences, as many as leave a rest that is in the set). A step of an option that is still running is pending and
 cannot be drawn; when the option ends its steps get ``left`` and the largest priority; a slot that is overwritten
-can no longer be drawn.
-
-The ring has one slot more than it has steps: its head holds the observation that the newest step led to. A next
-observation that is not the next slot's (the last of an episode, or one that ``extend`` brought) has a row of its
-own in the observation store.
+can no longer be drawn. ``ring_arrays.py`` says what is kept where.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch as th
-from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
-from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
 from holdfast.core.compiling import compiled
-from holdfast.core.decomposition import window_lengths
 from holdfast.core.errors import InputError
-from holdfast.core.history import discounts, k_step_return
-from holdfast.core.options import persistence_positions, persistence_set
-from holdfast.core.saved_fields import take, take_array, take_integer, take_mapping
-from holdfast.deep.replay.memory import check_fits
-from holdfast.deep.replay.observation_store import DictStore
-from holdfast.deep.replay.priorities import PriorityTrees
-from holdfast.deep.replay.stores import bytes_needed, make_store
+from holdfast.core.history import k_step_return
+from holdfast.deep.replay.priorities import mean_errors
+from holdfast.deep.replay.ring_arrays import RingArrays
+from holdfast.deep.replay.views import OptionBatch
 
-__all__ = ["OptionBatch", "OptionReplayBuffer", "Views"]
+__all__ = ["OptionReplayBuffer"]
 
 
-class Views(NamedTuple):
-    """Which tuples of the ring an agent learns from.
-
-    Attributes:
-        k_max: K, the longest persistence that has a view.
-        bootstrap: Whether a view D_k also holds tuples shorter than k.
-        pad_terminal: Whether, without bootstrap, D_k holds those shorter tuples that end the episode.
-        persistences: Those that have a view; None for all of 1..k_max.
-        shared_draws: Whether one draw of steps serves all views, rather than one draw for each.
-    """
-
-    k_max: int
-    bootstrap: bool = True
-    pad_terminal: bool = False
-    persistences: tuple[int, ...] | None = None
-    shared_draws: bool = False
-
-    @property
-    def durations(self) -> tuple[int, ...]:
-        """The persistences, in order."""
-        return persistence_set(self.k_max, self.persistences)
-
-    @property
-    def n(self) -> int:
-        """How many there are."""
-        return len(self.durations)
-
-
-class OptionBatch(NamedTuple):
-    """B tuples from each of the K views.
-
-    Attributes:
-        observations: (K·B, ...) first states, view by view, as tensors on the buffer's device; (B, ...) of a draw
-            that all views share.
-        actions: (K, B) held actions, as numbers from 0.
-        rewards: (K, B) r^ℓ.
-        discounts: (K, B) γ^ℓ.
-        dones: (K, B) 1 where the last state is terminal.
-        rest: (K, B) k − ℓ, the steps of k that were not seen; 0 where the window is complete.
-        next_rows: (K, B) rows of the last states in the observation store.
-        weights: (K, B) importance weights, or None under plain uniform sampling; 0 for a tuple that there is not.
-        rows: (K, B) ring rows, for the priorities.
-        is_there: (K, B) whether the view has a tuple that begins at the row.
-        is_shared: Whether the rows of all views are the same.
-    """
-
-    observations: Any
-    actions: NDArray[np.int64]
-    rewards: NDArray[np.float32]
-    discounts: NDArray[np.float32]
-    dones: NDArray[np.float32]
-    rest: NDArray[np.int64]
-    next_rows: NDArray[np.int64]
-    weights: NDArray[np.float32] | None
-    rows: NDArray[np.int64]
-    is_there: NDArray[np.bool_]
-    is_shared: bool = False
-
-    def numbers(self) -> dict[str, NDArray[Any]]:
-        """What a target is made of beside values, by name, each (K, B)."""
-        return {name: getattr(self, name) for name in ("actions", "rewards", "discounts", "dones", "rest")}
-
-
-class OptionReplayBuffer(ReplayBuffer):
+class OptionReplayBuffer(RingArrays):
     """A ring of primitive steps, drawn from as the K replay buffers of the paper.
 
-    Args:
-        buffer_size: Steps kept, over all environments.
-        observation_space: Space of the observations.
-        action_space: Space of the actions; actions are stored as numbers from 0.
-        device: Where batches go.
-        n_envs: Environments written side by side.
-        optimize_memory_usage: Accepted for SB3's sake; observations are stored once in any case.
-        handle_timeout_termination: Bootstrap through a time limit (True) or treat it as an end (False).
-        k_max: K, the longest persistence that has a view.
-        gamma: Discount factor of the k-step rewards.
-        bootstrap: Whether a view D_k also holds tuples shorter than k.
-        pad_terminal: Whether, without bootstrap, it holds those shorter tuples that end the episode: a longer hold
-            would have ended it alike.
-        prioritized: Draw by priority; otherwise uniformly among the steps of finished options.
-        alpha: Exponent of the priorities.
-        importance: Whether importance weights are divided by the largest of the ``"buffer"`` or the ``"batch"``.
-        persistences: Those that have a view; None for all of 1..k_max.
-        shared_draws: Whether one draw of steps serves all views.
-
-    Attributes:
-        durations: The persistences that have a view, in order.
-        reward_low: The least reward that was added, or 0.
-        reward_high: The largest, or 0.
-        written: By row of the observation store, a stamp of the observation that was written there last.
+    ``RingArrays`` explains its arguments.
     """
-
-    def __init__(
-        self,
-        buffer_size: int,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Discrete,
-        device: th.device | str = "auto",
-        n_envs: int = 1,
-        optimize_memory_usage: bool = False,
-        handle_timeout_termination: bool = True,
-        *,
-        k_max: int = 1,
-        gamma: float = 0.99,
-        bootstrap: bool = True,
-        pad_terminal: bool = False,
-        prioritized: bool = True,
-        alpha: float = 0.6,
-        importance: str = "buffer",
-        persistences: tuple[int, ...] | None = None,
-        shared_draws: bool = False,
-    ) -> None:
-        # ReplayBuffer's own constructor allocates two copies of every observation.
-        super(ReplayBuffer, self).__init__(buffer_size, observation_space, action_space, device, n_envs=n_envs)
-        self.buffer_size = max(buffer_size // n_envs, 1)
-        self.n_slots = self.buffer_size + 1
-        self.optimize_memory_usage = optimize_memory_usage
-        self.handle_timeout_termination = handle_timeout_termination
-        self.k_max, self.gamma = k_max, gamma
-        self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
-        self.prioritized, self.alpha, self.importance = prioritized, alpha, importance
-        self.persistences, self.shared_draws = persistences, shared_draws
-        n_rows, n_views = self.n_slots * n_envs, k_max if persistences is None else len(persistences)
-        tree_bytes = PriorityTrees.bytes_needed(self._n_trees, n_rows)
-        length_bytes = 8 * n_views * (k_max + 1)
-        check_fits(
-            f"the replay of buffer_size={buffer_size}",
-            bytes_needed(n_rows, observation_space, self.obs_shape) + 40 * n_rows + tree_bytes + length_bytes,
-        )
-        durations = persistence_set(k_max, persistences)
-        self.durations = np.array(durations, dtype=np.int64)
-        self.positions, self._lengths = persistence_positions(durations), window_lengths(durations)
-        self.store = make_store(n_rows, observation_space, self.obs_shape)
-        shape = (self.n_slots, n_envs)
-        self.actions = np.zeros((*shape, 1), dtype=np.int64)
-        self.rewards = np.zeros(shape, dtype=np.float32)
-        self.dones = np.zeros(shape, dtype=np.float32)
-        self.timeouts = np.zeros(shape, dtype=np.float32)
-        self.left = np.zeros(shape, dtype=np.int32)
-        self.next_row = np.full(shape, -1, dtype=np.int64)
-        self.powers = discounts(gamma, k_max)
-        self.written = np.zeros(n_rows, dtype=np.int64)
-        self._n_writes = 0
-        self.reset()
-
-    @property
-    def _n_trees(self) -> int:
-        """One view drawn uniformly needs none, and then draws exactly as SB3's buffer does."""
-        if self.k_max == 1 and not self.prioritized:
-            return 0
-        n_views = self.k_max if self.persistences is None else len(self.persistences)
-        return 1 if self.shared_draws else n_views
-
-    def reset(self) -> None:
-        """Forget everything."""
-        super().reset()
-        self.n_added = 0
-        self.reward_low, self.reward_high = 0.0, 0.0
-        self.pending = np.zeros(self.n_envs, dtype=np.int64)
-        self.left[:] = 0
-        lent = np.unique(self.next_row[self.next_row >= self.n_slots * self.n_envs])
-        for row in lent:
-            self.store.give_back(int(row))
-        self.next_row[:] = -1
-        n_rows = self.n_slots * self.n_envs
-        alpha = self.alpha if self.prioritized else 0.0
-        self.trees = PriorityTrees(self._n_trees, n_rows, alpha) if self._n_trees else None
-
-    @property
-    def observations(self) -> Any:  # type: ignore[override]
-        """The ring's observations (slots, n_envs, ...), a dictionary of such for Dict spaces.
-
-        They are views, but copies where images share their frames: all of them at once may be more than fits.
-        """
-        shape = (self.n_slots, self.n_envs)
-        parts = self.store.parts if isinstance(self.store, DictStore) else {"": self.store}
-        found = {key: part.own for key, part in parts.items()}
-        found = {key: rows.reshape(*shape, *rows.shape[1:]) for key, rows in found.items()}
-        return found if isinstance(self.store, DictStore) else found[""]
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of everything the buffer holds."""
-        steps = (self.actions, self.rewards, self.dones, self.timeouts, self.left, self.next_row, self.written)
-        trees = 0 if self.trees is None else self.trees.sums.nbytes + self.trees.least.nbytes
-        return self.store.nbytes + trees + self._lengths.nbytes + sum(array.nbytes for array in steps)
-
-    # State -------------------------------------------------------------------------------------------------
-
-    _RING = ("actions", "rewards", "dones", "timeouts", "left", "next_row")
-
-    def state(self) -> dict[str, Any]:
-        """A copy of everything that ``restore`` needs: the slots written so far, and priorities."""
-        slots = min(self.n_added + 1, self.n_slots)
-        rows = slots * self.n_envs
-        return {
-            "n_added": self.n_added,
-            "pending": self.pending.copy(),
-            "reward_range": np.array([self.reward_low, self.reward_high]),
-            "ring": {name: getattr(self, name)[:slots].copy() for name in self._RING},
-            "store": self.store.state(rows),
-            "trees": None if self.trees is None else self.trees.state(rows),
-        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what ``state`` returned."""
-        n_added = take_integer(state, "n_added", at_most=2**62)
-        slots = min(n_added + 1, self.n_slots)
-        rows = slots * self.n_envs
-        pending = take_array(state, "pending", np.int64, (self.n_envs,))
-        if np.any((pending < 0) | (pending > min(n_added, self.buffer_size))):
-            raise InputError("the saved state must have at most as many pending steps as steps")
-        reward_range = take_array(state, "reward_range", np.float64, (2,))
-        if not (np.isfinite(reward_range).all() and reward_range[0] <= 0.0 <= reward_range[1]):
-            raise InputError("the saved state must have a finite range of rewards around 0")
-        ring = take_mapping(state, "ring")
-        arrays = {}
-        for name in self._RING:
-            own = getattr(self, name)
-            arrays[name] = take_array(ring, name, own.dtype, (slots, *own.shape[1:]))
-        self._check_ring(arrays)
-        self.reset()
-        self.n_added, self.pending = n_added, pending.copy()
-        self.reward_low, self.reward_high = map(float, reward_range)
-        self.pos = n_added % self.buffer_size
-        self.full = n_added >= self.buffer_size
-        for name, array in arrays.items():
-            own = getattr(self, name)
-            own[:slots] = array
-            own[slots:] = -1 if name == "next_row" else 0
-        lent = self.next_row[self.next_row >= self.n_slots * self.n_envs]
-        self.store.restore(take_mapping(state, "store"), rows, lent)
-        self._check_numbered_observations()
-        take(state, "trees")
-        if self.trees is not None:
-            self.trees.restore(take_mapping(state, "trees"), rows)
+        super().restore(state)
         self._stamp(np.arange(self.store.n_rows))
-
-    def _check_numbered_observations(self) -> None:
-        """Of Discrete and MultiDiscrete spaces: networks turn their numbers into places of arrays."""
-        whole = self.observation_space
-        parts = whole.spaces if isinstance(whole, spaces.Dict) else {"": whole}
-        for key, space in parts.items():
-            if not isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
-                continue
-            store = self.store.parts[key] if isinstance(self.store, DictStore) else self.store
-            count = space.n if isinstance(space, spaces.Discrete) else space.nvec
-            for rows in (store.own, store.lent):
-                above = rows - space.start
-                # Rows that were never written are 0.
-                if np.any(((above < 0) | (above >= count)) & (rows != 0)):
-                    raise InputError("the saved state must have observations that its space has")
-
-    def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
-        if np.any((arrays["actions"] < 0) | (arrays["actions"] >= n_actions)):
-            raise InputError(f"the saved state must have actions in 0..{n_actions - 1}")
-        if np.any((arrays["left"] < 0) | (arrays["left"] > self.buffer_size)):
-            raise InputError("the saved state must have options that fit into its replay")
-        if not np.isfinite(arrays["rewards"]).all():
-            raise InputError("the saved state must have finite rewards")
-        if np.any(arrays["next_row"] < -1):
-            raise InputError("the saved state must point at rows that its replay has")
 
     # Writing -----------------------------------------------------------------------------------------------
 
@@ -462,7 +199,7 @@ class OptionReplayBuffer(ReplayBuffer):
         if self.trees is None:
             rows, weights = self._draw_as_sb3(batch_size), None
         else:
-            uniforms = np.random.random_sample((self._n_trees, batch_size))  # noqa: NPY002 - SB3's generator
+            uniforms = np.random.random_sample((len(self.trees.totals), batch_size))  # noqa: NPY002 - SB3's generator
             draw = self.trees.sample(
                 uniforms, beta if self.prioritized else 0.0, over_batch=self.importance == "batch"
             )
@@ -475,6 +212,13 @@ class OptionReplayBuffer(ReplayBuffer):
         """New priorities |td| + 1e-6 of the drawn rows, both (K, B); (1, B) where all views share a draw."""
         if self.trees is not None and self.prioritized:
             self.trees.update(rows, np.abs(td_errors).astype(np.float64) + 1e-6)
+
+    def update_priorities_of(self, batch: OptionBatch, td_errors: NDArray[np.float32]) -> None:
+        """The same of a batch; a step that all views share has one priority, by the mean size of its errors."""
+        if batch.is_shared:
+            self.update_priorities(batch.rows[:1], mean_errors(td_errors, batch.is_there)[None])
+        else:
+            self.update_priorities(batch.rows, td_errors)
 
     def _draw_as_sb3(self, batch_size: int) -> NDArray[np.int64]:
         """(1, B) rows, by the draws and in the order of SB3's buffer, which has one slot less."""

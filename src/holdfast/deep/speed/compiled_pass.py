@@ -1,60 +1,39 @@
-"""Passes of a plain network whose heads all see the same rows, and Adam's step, each compiled as a whole.
+"""A network's parameters in one array, its compiled passes over them, and Adam's step on them.
 
-A small network spends more time on the way from Python to each product than in the products. Here a pass is one
-call: vectors through linear layers, layer normalisation if there is any, and ReLUs, then through all heads. All
-parameters lie in one array θ. Outputs have the axes (row, head, action).
-
-    forward   y = x·Wᵀ + b,  x̂ = (y − mean y)/σ,  next x = max(0, x̂·g + β)
-    backward  δx̂ = δ·g,  δy = (δx̂ − mean δx̂ − x̂ · mean(δx̂·x̂))/σ,  ∂W = δyᵀ·x,  δx = δy·W, and 0 where x is 0
+A small network spends more time on the way from Python to each product than in the products: here a pass is one
+call. Compiled code reads and writes the array; PyTorch, whoever loads weights and the target update go on through
+the parameters, which are views of it. Whether they still are is looked at before every use.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
 from holdfast.core.compiling import compiled
-from holdfast.deep.speed.blas_threads import one_blas_thread
-from holdfast.deep.speed.flat_parameters import FlatAdam, FlatParameters
-from holdfast.deep.speed.hand_pass import huber_gradient, huber_loss
+from holdfast.deep.speed.pass_kernels import Layout, gradient, joined_values, outputs_of
 from holdfast.deep.speed.shortcuts import can_step_in_one_kernel
-from holdfast.deep.speed.target_cache import kept_targets
 
 if TYPE_CHECKING:
     from holdfast.deep.agents.per_dqn import OptionValueDQN
     from holdfast.deep.networks.option_network import OptionQNetwork
-    from holdfast.deep.replay.ring import OptionBatch
+    from holdfast.deep.replay.views import OptionBatch
 
-__all__ = ["CompiledPass", "adam_step", "gradient", "joined_values", "outputs_of"]
+__all__ = ["CompiledPass", "FlatAdam", "FlatParameters", "adam_step", "one_blas_thread"]
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
-_DUELS = {False: 0, "heads": 1, "options": 2}
+_STATE_VALUES = {None: 0, "heads": 1, "options": 2}
 
-_huber_loss = compiled(huber_loss)
-_huber_gradient = compiled(huber_gradient)
-
-
-class Layout(NamedTuple):
-    """What of θ is where.
-
-    Attributes:
-        layers: (layers, 7) of each: where its weight and its bias begin, its inputs and outputs (of one head),
-            where gain and shift of its normalisation begin or −1, and whether it is one of the heads'.
-        n_heads: Heads that are asked, that of a shared state value included.
-        dueling: 0 without state values, 1 where each head has its own first, 2 where the last head is that of all.
-        epsilon: Of the normalisation.
-    """
-
-    layers: Integers
-    n_heads: int
-    dueling: int
-    epsilon: float
+_KEPT = ("exp_avg", "exp_avg_sq", "step")
 
 
 class CompiledPass:
@@ -92,7 +71,7 @@ class CompiledPass:
         flat, layout = self._theta(parameters)
         inputs = self._network.plain_inputs(observations).numpy()
         with one_blas_thread():
-            return joined_values(outputs_of(flat.values, layout, inputs), layout.dueling)
+            return joined_values(outputs_of(flat.values, layout, inputs), layout.state_value)
 
     def learn(
         self, agent: OptionValueDQN, batch: OptionBatch, parameters: list[th.Tensor], bounds: tuple[float, float]
@@ -194,332 +173,97 @@ def _layout(network: OptionQNetwork, offsets: Integers) -> Layout:
         n_heads, n_out, n_in = layer.weight.shape
         layers.append([offsets[at], offsets[at + 1], n_in, n_out, -1, -1, 1])
         at += 2
-    return Layout(np.array(layers, dtype=np.int64), n_heads, _DUELS[network.heads.dueling], epsilon)
+    return Layout(np.array(layers, dtype=np.int64), n_heads, _STATE_VALUES[network.heads.state_value], epsilon)
 
 
-# Forward --------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def _matrix(theta: Floats, begin: int, n_rows: int, n_columns: int) -> Floats:
-    return theta[begin : begin + n_rows * n_columns].reshape(n_rows, n_columns)
-
-
-@compiled
-def _normalize(values: Floats, gain: Floats, shift: Floats, epsilon: float, unit: Floats, inverse: Floats) -> None:
-    """Normalise rows and cut them off at 0, in place; ``unit`` becomes x̂ and ``inverse`` 1/σ."""
-    n_rows, width = values.shape
-    share, ones = np.float32(1.0 / width), np.ones(width, dtype=np.float32)
-    for row in range(n_rows):
-        # Sums as products: those are vectorised.
-        mean = np.dot(values[row], ones) * share
-        for i in range(width):
-            unit[row, i] = values[row, i] - mean
-        variance = np.dot(unit[row], unit[row]) * share
-        inverse[row] = np.float32(1.0) / np.sqrt(variance + np.float32(epsilon))
-        for i in range(width):
-            unit[row, i] *= inverse[row]
-            values[row, i] = max(unit[row, i] * gain[i] + shift[i], np.float32(0.0))
-
-
-@compiled
-def _rectify(values: Floats) -> None:
-    flat = values.reshape(-1)
-    for i in range(len(flat)):
-        flat[i] = max(flat[i], np.float32(0.0))
-
-
-@compiled
-def _add_to_rows(values: Floats, bias: Floats) -> None:
-    for row in range(values.shape[0]):
-        for i in range(values.shape[1]):
-            values[row, i] += bias[i]
-
-
-@compiled
-def _forward(theta: Floats, layout: Layout, inputs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Outputs (rows, heads, ·), and what a backward pass needs: inputs of all layers, x̂ and 1/σ, laid out flat."""
-    layers, n_heads = layout.layers, layout.n_heads
-    n, n_layers = len(inputs), len(layers)
-    kept_width, unit_width = 0, 0
-    for layer in range(n_layers):
-        is_behind_heads = layer > 0 and layers[layer - 1, 6]
-        kept_width += layers[layer, 2] * (n_heads if is_behind_heads else 1)
-        unit_width += 0 if layers[layer, 6] else layers[layer, 3]
-    kept = np.empty(n * kept_width, dtype=np.float32)
-    units = np.empty(n * unit_width, dtype=np.float32)
-    inverses = np.empty((n_layers, n), dtype=np.float32)
-    outputs = np.empty((n, n_heads, layers[n_layers - 1, 3]), dtype=np.float32)
-    kept[: n * layers[0, 2]] = inputs.reshape(-1)
-    at, unit_at = 0, 0
-    for layer in range(n_layers):
-        n_in, n_out, is_head = layers[layer, 2], layers[layer, 3], layers[layer, 6]
-        is_last = layer == n_layers - 1
-        if not is_head:
-            seen = _matrix(kept, at, n, n_in)
-            at += n * n_in
-            found = _matrix(kept, at, n, n_out)
-            np.dot(seen, _matrix(theta, layers[layer, 0], n_out, n_in).T, found)
-            _add_to_rows(found, theta[layers[layer, 1] : layers[layer, 1] + n_out])
-            if layers[layer, 4] >= 0:
-                gain = theta[layers[layer, 4] : layers[layer, 4] + n_out]
-                shift = theta[layers[layer, 5] : layers[layer, 5] + n_out]
-                unit = _matrix(units, unit_at, n, n_out)
-                _normalize(found, gain, shift, layout.epsilon, unit, inverses[layer])
-            else:
-                _rectify(found)
-            unit_at += n * n_out
-            continue
-        if layer == 0 or not layers[layer - 1, 6]:
-            # The first layer of the heads: they all see the same.
-            seen = _matrix(kept, at, n, n_in)
-            at += n * n_in
-            together = np.dot(seen, _matrix(theta, layers[layer, 0], n_heads * n_out, n_in).T)
-            _add_to_rows(together, theta[layers[layer, 1] : layers[layer, 1] + n_heads * n_out])
-            if is_last:
-                outputs[:] = together.reshape(n, n_heads, n_out)
-            else:
-                for head in range(n_heads):
-                    following = _matrix(kept, at + head * n * n_out, n, n_out)
-                    for row in range(n):
-                        for i in range(n_out):
-                            following[row, i] = max(together[row, head * n_out + i], np.float32(0.0))
-            continue
-        begin = at
-        at += n_heads * n * n_in
-        for head in range(n_heads):
-            seen = _matrix(kept, begin + head * n * n_in, n, n_in)
-            weight = _matrix(theta, layers[layer, 0] + head * n_out * n_in, n_out, n_in)
-            found = np.dot(seen, weight.T)
-            _add_to_rows(found, theta[layers[layer, 1] + head * n_out : layers[layer, 1] + (head + 1) * n_out])
-            if is_last:
-                outputs[:, head] = found
-            else:
-                _rectify(found)
-                _matrix(kept, at + head * n * n_out, n, n_out)[:] = found
-    return outputs, kept, units, inverses
-
-
-@compiled
-def outputs_of(theta: Floats, layout: Layout, inputs: Floats) -> Floats:
-    """What the heads give, (rows, heads, ·)."""
-    return _forward(theta, layout, inputs)[0]
-
-
-@compiled
-def joined_values(outputs: Floats, dueling: int) -> Floats:
-    """Values (rows, A, K) of what the heads give (rows, heads, ·)."""
-    n = len(outputs)
-    n_options = outputs.shape[1] - (1 if dueling == 2 else 0)
-    first_action = 1 if dueling == 1 else 0
-    n_actions = outputs.shape[2] - first_action
-    values = np.empty((n, n_actions, n_options), dtype=np.float32)
-    for row in range(n):
-        shared = np.float32(0.0)
-        if dueling == 2:
-            # V + U(a,k) − mean U, V being the mean of the last head's outputs.
-            shared = np.mean(outputs[row, n_options]) - np.mean(outputs[row, :n_options])
-        for index in range(n_options):
-            own = shared
-            if dueling == 1:
-                own = outputs[row, index, 0] - np.mean(outputs[row, index, 1:])
-            for action in range(n_actions):
-                values[row, action, index] = outputs[row, index, first_action + action] + own
-    return values
-
-
-# Backward -------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def _backward(
-    theta: Floats,
-    layout: Layout,
-    kept: Floats,
-    units: Floats,
-    inverses: Floats,
-    delta: Floats,
-    grad: Floats,
-) -> None:
-    """Write the gradient of every parameter, given that of the outputs of the first rows, (rows, heads, ·)."""
-    layers, n_heads = layout.layers, layout.n_heads
-    m, n, n_layers = len(delta), inverses.shape[1], len(layers)
-    at = len(kept)
-    unit_at = len(units)
-    # Of the heads behind their first layer, (heads, rows, ·).
-    by_head = np.ascontiguousarray(delta.transpose(1, 0, 2))
-    rows = np.empty((m, 0), dtype=np.float32)
-    for back in range(n_layers):
-        layer = n_layers - 1 - back
-        n_in, n_out, is_head = layers[layer, 2], layers[layer, 3], layers[layer, 6]
-        if is_head and layer > 0 and layers[layer - 1, 6]:
-            at -= n_heads * n * n_in
-            following = np.empty((n_heads, m, n_in), dtype=np.float32)
-            for head in range(n_heads):
-                seen = _matrix(kept, at + head * n * n_in, n, n_in)[:m]
-                own = by_head[head]
-                begin = layers[layer, 0] + head * n_out * n_in
-                np.dot(own.T, seen, _matrix(grad, begin, n_out, n_in))
-                _sum_rows(own, grad[layers[layer, 1] + head * n_out : layers[layer, 1] + (head + 1) * n_out])
-                np.dot(own, _matrix(theta, begin, n_out, n_in), following[head])
-                _keep_where_positive(following[head], seen)
-            by_head = following
-            continue
-        at -= n * n_in
-        seen = _matrix(kept, at, n, n_in)[:m]
-        if is_head:
-            rows = np.ascontiguousarray(by_head.transpose(1, 0, 2)).reshape(m, n_heads * n_out)
-            n_out *= n_heads
-        else:
-            unit_at -= n * n_out
-            if layers[layer, 4] >= 0:
-                unit = _matrix(units, unit_at, n, n_out)
-                _through_norm(
-                    rows,
-                    theta[layers[layer, 4] : layers[layer, 4] + n_out],
-                    unit,
-                    inverses[layer],
-                    grad[layers[layer, 4] : layers[layer, 4] + n_out],
-                    grad[layers[layer, 5] : layers[layer, 5] + n_out],
-                )
-        np.dot(rows.T, seen, _matrix(grad, layers[layer, 0], n_out, n_in))
-        _sum_rows(rows, grad[layers[layer, 1] : layers[layer, 1] + n_out])
-        if layer > 0:
-            rows = np.dot(rows, _matrix(theta, layers[layer, 0], n_out, n_in))
-            _keep_where_positive(rows, seen)
-
-
-@compiled
-def _sum_rows(values: Floats, total: Floats) -> None:
-    total[:] = np.float32(0.0)
-    for row in range(values.shape[0]):
-        for i in range(values.shape[1]):
-            total[i] += values[row, i]
-
-
-@compiled
-def _keep_where_positive(delta: Floats, seen: Floats) -> None:
-    for row in range(delta.shape[0]):
-        for i in range(delta.shape[1]):
-            if seen[row, i] <= np.float32(0.0):
-                delta[row, i] = np.float32(0.0)
-
-
-@compiled
-def _through_norm(
-    delta: Floats, gain: Floats, unit: Floats, inverse: Floats, grad_gain: Floats, grad_shift: Floats
-) -> None:
-    """From δ of a normalisation's outputs to that of its inputs, in place."""
-    n_rows, width = delta.shape
-    share, ones = np.float32(1.0 / width), np.ones(width, dtype=np.float32)
-    grad_gain[:] = np.float32(0.0)
-    grad_shift[:] = np.float32(0.0)
-    for row in range(n_rows):
-        for i in range(width):
-            grad_gain[i] += delta[row, i] * unit[row, i]
-            grad_shift[i] += delta[row, i]
-            delta[row, i] *= gain[i]
-        mean = np.dot(delta[row], ones) * share
-        along = np.dot(delta[row], unit[row]) * share
-        for i in range(width):
-            delta[row, i] = inverse[row] * (delta[row, i] - mean - unit[row, i] * along)
-
-
-# Learning -------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def gradient(
-    theta: Floats,
-    layout: Layout,
-    inputs: Floats,
-    index: Integers,
-    target_values: Floats,
-    next_rows: Integers,
-    actions: Integers,
-    rest: Integers,
-    positions: Integers,
-    rewards: Floats,
-    discounts: Floats,
-    dones: Floats,
-    primitive: bool,
-    decision_cost: np.float32,
-    bounds: tuple[float, float],
-    weights: Floats,
-    grad: Floats,
-) -> tuple[Floats, tuple[float, Floats, Floats]]:
-    """Write the gradient of the mean over K·B tuples of weight · Huber(Q(s,a,k) − target).
+class FlatParameters:
+    """One array for all parameters.
 
     Args:
-        theta: Parameters.
-        layout: Theirs.
-        inputs: The B first states that all views share, then those last states whose best option is asked for.
-        index: (K, B) which of the latter a tuple's is, −1 for none.
-        target_values: Q⁻ by row of the replay.
-        next_rows: (K, B), like everything down to ``dones``; see ``kept_targets``.
-        actions: They.
-        rest: k − ℓ.
-        positions: By number of steps.
-        rewards: r^ℓ.
-        discounts: γ^ℓ.
-        dones: They.
-        primitive: Whether V(s') is a maximum over actions held once.
-        decision_cost: c.
-        bounds: Of the targets.
-        weights: (K, B).
-        grad: Is written.
+        parameters: float32 on the CPU; from now on views of ``values``, with the same numbers.
 
-    Returns:
-        The targets (K, B); loss, row losses and errors.
+    Attributes:
+        values: (n,) all of them, one parameter behind the other.
+        offsets: Where each of them begins.
     """
-    n_views, batch = rewards.shape
-    outputs, kept, units, inverses = _forward(theta, layout, inputs)
-    values = joined_values(outputs, layout.dueling)
-    chosen = np.full(index.shape, -1, dtype=np.int64)
-    for view in range(n_views):
-        for b in range(batch):
-            if index[view, b] >= 0:
-                chosen[view, b] = np.argmax(values[batch + index[view, b]])
-    targets = kept_targets(
-        target_values,
-        next_rows,
-        chosen,
-        actions,
-        rest,
-        positions,
-        rewards,
-        discounts,
-        dones,
-        primitive,
-        decision_cost,
-    )
-    low, high = np.float32(bounds[0]), np.float32(bounds[1])
-    row_losses, errors = np.empty_like(targets), np.empty_like(targets)
-    delta = np.zeros((batch, outputs.shape[1], outputs.shape[2]), dtype=np.float32)
-    share = np.float32(1.0 / (n_views * batch))
-    first_action = 1 if layout.dueling == 1 else 0
-    n_actions = outputs.shape[2] - first_action
-    total = 0.0
-    for b in range(batch):
-        of_state = np.float32(0.0)
-        for view in range(n_views):
-            action = actions[view, b]
-            targets[view, b] = min(max(targets[view, b], low), high)
-            error = values[b, action, view] - targets[view, b]
-            errors[view, b] = error
-            row_losses[view, b] = _huber_loss(error)
-            total += weights[view, b] * row_losses[view, b]
-            slope = np.float32(_huber_gradient(error)) * weights[view, b] * share
-            delta[b, view, first_action + action] += slope
-            of_state += slope
-            if layout.dueling == 1:
-                delta[b, view, 0] = slope
-                delta[b, view, 1:] -= slope / np.float32(n_actions)
-        if layout.dueling == 2:
-            delta[b, :n_views] -= of_state / np.float32(n_views * n_actions)
-            delta[b, n_views] = of_state / np.float32(n_actions)
-    _backward(theta, layout, kept, units, inverses, delta, grad)
-    return targets, (total / (n_views * batch), row_losses, errors)
+
+    def __init__(self, parameters: Sequence[th.Tensor]) -> None:
+        sizes = [part.numel() for part in parameters]
+        self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._tensor = th.empty(int(self.offsets[-1]), dtype=th.float32)
+        self.values: Floats = self._tensor.numpy()
+        self._gradients: th.Tensor | None = None
+        self._gradient_places: list[int] = []
+        with th.no_grad():
+            for part, view in zip(parameters, self.views(self._tensor, parameters), strict=True):
+                view.copy_(part)
+                part.data = view
+        self._places = [part.data_ptr() for part in parameters]
+
+    def views(self, flat: th.Tensor, parameters: Sequence[th.Tensor]) -> list[th.Tensor]:
+        """Parts of an array like this one, in the shapes of the parameters."""
+        return [
+            flat[begin : begin + part.numel()].view(part.shape)
+            for begin, part in zip(self.offsets[:-1].tolist(), parameters, strict=True)
+        ]
+
+    def are_of(self, parameters: Sequence[th.Tensor]) -> bool:
+        """Whether the parameters are still views of the array."""
+        return [part.data_ptr() for part in parameters] == self._places
+
+    def gradients(self, parameters: Sequence[th.Tensor]) -> Floats:
+        """An array for the gradients, of which those of the parameters are views."""
+        if self._gradients is None or any(
+            part.grad is None or part.grad.data_ptr() != place
+            for part, place in zip(parameters, self._gradient_places, strict=True)
+        ):
+            self._gradients = th.zeros_like(self._tensor)
+            for part, view in zip(parameters, self.views(self._gradients, parameters), strict=True):
+                if part.grad is not None:
+                    view.copy_(part.grad)
+                part.grad = view
+            self._gradient_places = [part.grad.data_ptr() for part in parameters if part.grad is not None]
+        return self._gradients.numpy()
+
+
+class FlatAdam:
+    """The state of an Adam in arrays, which those of the optimiser are views of.
+
+    Args:
+        optimizer: One that has made its first step, with these parameters in this order.
+        flat: Their array.
+        parameters: They.
+
+    Attributes:
+        averages: (n,) of the gradients.
+        squares: (n,) of their squares.
+        steps: (parameters,) that were made.
+    """
+
+    def __init__(
+        self, optimizer: th.optim.Optimizer, flat: FlatParameters, parameters: Sequence[th.Tensor]
+    ) -> None:
+        states = [optimizer.state[part] for part in parameters]
+        tensors = [th.empty(int(flat.offsets[-1])) for _ in range(2)]
+        steps = th.empty(len(parameters))
+        for name, tensor in zip(("exp_avg", "exp_avg_sq"), tensors, strict=True):
+            for state, view in zip(states, flat.views(tensor, parameters), strict=True):
+                view.copy_(state[name])
+                state[name] = view
+        for index, state in enumerate(states):
+            steps[index] = state["step"]
+            state["step"] = steps[index]
+        self.averages, self.squares = (tensor.numpy() for tensor in tensors)
+        self.steps: Floats = steps.numpy()
+        self._states = [(state, tuple(id(state[name]) for name in _KEPT)) for state in states]
+
+    def is_of(self, optimizer: th.optim.Optimizer, parameters: Sequence[th.Tensor]) -> bool:
+        """Whether the optimiser's state is still made of views of these arrays."""
+        found = optimizer.state
+        return all(
+            found.get(part) is state and tuple(id(state[name]) for name in _KEPT) == kept  # type: ignore[index]
+            for part, (state, kept) in zip(parameters, self._states, strict=True)
+        )
 
 
 @compiled
@@ -574,3 +318,30 @@ def adam_step(
     if mean_rate > np.float32(0.0):
         for i in range(len(grad)):
             means[i] += mean_rate * (theta[i] - means[i])
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside, SciPy's BLAS, by which compiled code multiplies matrices, uses one thread.
+
+    It would split even small products among all cores, and waiting for each other takes longer than the product.
+    The number of threads is a setting of the process, so it is put back.
+    """
+    changed = [(library, before) for library in _libraries() if (before := library.get_num_threads()) != 1]
+    for library, _ in changed:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, before in changed:
+            library.set_num_threads(before)
+
+
+@functools.cache
+def _libraries() -> tuple[Any, ...]:
+    """Those that SciPy brings; none where it uses a BLAS that threadpoolctl does not know."""
+    import scipy.linalg.cython_blas  # noqa: F401 - loads the library
+    from threadpoolctl import ThreadpoolController
+
+    found = ThreadpoolController().lib_controllers
+    return tuple(library for library in found if library.user_api == "blas" and "scipy.libs" in library.filepath)

@@ -21,7 +21,8 @@ from torch import nn
 from holdfast.core.compiling import compiled
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.option_network import OptionQNetwork, StackedLinear
+    from holdfast.deep.networks.option_network import OptionQNetwork
+    from holdfast.deep.networks.stacked_heads import StackedLinear
 
 __all__ = ["HandPass", "huber_gradient", "huber_loss"]
 
@@ -50,7 +51,7 @@ class HandPass:
         with th.no_grad():
             outputs = self.values(observations)
             weights = np.ones_like(targets) if weights is None else weights
-            has_state_value = self._network.heads.dueling == "heads"
+            has_state_value = self._network.heads.state_value == "heads"
             residuals, delta = _residuals(outputs.numpy(), actions, targets, weights, has_state_value)
             self.backward(th.from_numpy(delta))
         return residuals

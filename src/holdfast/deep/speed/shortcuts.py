@@ -2,28 +2,40 @@
 
 What training computes is what the plain path computes: autograd, the optimiser's own step, targets from networks
 that are asked. A short cut gives the same numbers for less, and is taken only while nobody has changed or watches
-what it goes around. ``with plain_path():`` takes none of them. Whether a forward pass may skip the calls of its
-modules is the network's own question: ``TrunkNetwork.is_plain``.
+what it goes around, which ``NetworkAsMade`` knows of a network. ``with plain_path():`` takes none of them, except
+that the forward pass of a plain network skips the calls of its modules there too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor
 from torch import nn
 from torch.nn.modules import module as torch_module
 from torch.optim import optimizer as torch_optimizer
 
+from holdfast.core.errors import InputError
+
+if TYPE_CHECKING:
+    from holdfast.deep.agents.per_dqn import OptionValueDQN
+    from holdfast.deep.replay.views import OptionBatch
+
 __all__ = [
+    "NetworkAsMade",
     "UnchangedModules",
     "can_keep_targets",
-    "can_learn_compiled",
     "can_pass_by_hand",
     "can_run_compiled",
     "can_step_in_one_kernel",
+    "compiled_parameters",
     "plain_path",
 ]
 
@@ -60,15 +72,12 @@ def can_pass_by_hand(parameters: list[th.Tensor] | None, observations: Any) -> b
         observations: What it sees.
     """
     return (
-        not _closed
-        and parameters is not None
-        and observations.device.type == "cpu"
+        _is_plain_on_cpu(parameters, observations)
         and len(set(map(id, parameters))) == len(parameters)
         and all(
             part.requires_grad and not part._backward_hooks and not part._post_accumulate_grad_hooks
             for part in parameters
         )
-        and not th.is_autocast_enabled("cpu")
         and not th.is_anomaly_enabled()
     )
 
@@ -80,23 +89,31 @@ def can_run_compiled(parameters: list[th.Tensor] | None, observations: Any) -> b
         parameters: Those of a plain network; None of another.
         observations: What it sees.
     """
+    return _is_plain_on_cpu(parameters, observations) and all(
+        part.dtype is th.float32 and part.device.type == "cpu" for part in parameters
+    )
+
+
+def _is_plain_on_cpu(parameters: list[th.Tensor] | None, observations: Any) -> TypeGuard[list[th.Tensor]]:
     return (
         not _closed
         and parameters is not None
         and observations.device.type == "cpu"
         and not th.is_autocast_enabled("cpu")
-        and all(part.dtype is th.float32 and part.device.type == "cpu" for part in parameters)
     )
 
 
-def can_learn_compiled(agent: Any, batch: Any, parameters: list[th.Tensor] | None) -> bool:
-    """Whether targets and gradient of a batch may come from compiled code: that of a draw that all views share."""
-    return (
-        bool(batch.is_shared)
-        and agent._vec_normalize_env is None
-        and can_run_compiled(parameters, batch.observations)
-        and can_pass_by_hand(parameters, batch.observations)
-    )
+def compiled_parameters(agent: OptionValueDQN, batch: OptionBatch) -> list[th.Tensor] | None:
+    """The parameters of an agent's network if compiled code may learn from a batch; None for the plain path.
+
+    It knows draws that all views share, and observations that are as the replay has them.
+    """
+    if not batch.is_shared or agent._vec_normalize_env is not None:
+        return None
+    parameters = agent.q_net.plain_parameters()
+    if can_run_compiled(parameters, batch.observations) and can_pass_by_hand(parameters, batch.observations):
+        return parameters
+    return None
 
 
 def can_step_in_one_kernel(optimizer: th.optim.Optimizer) -> bool:
@@ -198,3 +215,100 @@ class UnchangedModules:
                 return False
             now["training"] = mode
         return True
+
+
+class NetworkAsMade(BasePolicy):
+    """A network that knows whether it is as it was made, and what may go around its modules then.
+
+    A subclass makes ``trunk_layers`` and its heads, then calls ``_heads_are_made``.
+
+    Attributes:
+        trunk_layers: The linear layers of the trunk as it was made, each with its normalisation or None.
+        activation_fn: Between the layers.
+        scalers: What scales the observations, if anything does.
+    """
+
+    features_extractor: BaseFeaturesExtractor
+    trunk_layers: tuple[tuple[nn.Linear, nn.LayerNorm | None], ...]
+    activation_fn: type[nn.Module]
+    scalers: nn.ModuleDict
+    _was_made_plain = False
+
+    @abstractmethod
+    def head_layers(self) -> tuple[nn.Module, ...]:
+        """The layers behind the trunk as they are now, in order."""
+
+    @property
+    @abstractmethod
+    def last_bias(self) -> th.Tensor:
+        """Of a network as it was made: a bias behind everything else, which every step of an optimiser moves."""
+
+    def _heads_are_made(self, is_known_class: bool) -> None:
+        """Remember the modules; a user's subclass may treat them differently."""
+        self._as_made = UnchangedModules(self)
+        in_trunk = (layer for pair in self.trunk_layers for layer in pair if layer is not None)
+        self._plain_layers = (*in_trunk, *self.head_layers())
+        self._was_made_plain = (
+            is_known_class
+            and isinstance(self.observation_space, spaces.Box)
+            and not is_image_space(self.observation_space)
+            and type(self.features_extractor) is FlattenExtractor
+            and self.activation_fn is nn.ReLU
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it maps vectors through linear layers, norms and ReLUs that nobody has changed or watches."""
+        return self._was_made_plain and self._as_made.holds()
+
+    def plain_parameters(self) -> list[th.Tensor] | None:
+        """The parameters of a plain network, found without going through the modules; None of another."""
+        if not self.is_plain:
+            return None
+        # While it is plain, its layers are those that were made.
+        return [part for layer in self._plain_layers for part in layer._parameters.values() if part is not None]
+
+    def version(self) -> tuple[Any, ...]:
+        """Changes when weights are written or replaced; that of a network that is not as it was made, always.
+
+        Whoever writes through ``.data``, as SB3's ``polyak_update`` does, leaves PyTorch's own versions as they
+        are; that is noticed by the last biases, which every step of an optimiser moves.
+        """
+        parameters: Iterable[th.Tensor] | None = self.plain_parameters()
+        if parameters is None:
+            if not (self._as_made.holds() and self._as_made.is_evaluating()):
+                # Its answers may depend on anything, and whoever watches is to see each of them.
+                return (object(),)
+            parameters = (*self.parameters(), *self.buffers())
+        biases = self.last_bias.detach().sum().item()
+        return (biases, *[(id(part), part._version) for part in parameters])
+
+    def plain_inputs(self, obs: th.Tensor) -> th.Tensor:
+        """What the first layer of a plain network sees: (B, inputs)."""
+        inputs = obs.float().flatten(1)
+        if "all" in self.scalers:
+            inputs = self.scalers["all"](inputs.view_as(obs)).flatten(1)
+        return inputs
+
+    @property
+    def device(self) -> th.device:
+        """Where the first parameter is."""
+        first = _first_parameter(self)
+        return th.device("cpu") if first is None else first.device
+
+    def train(self, mode: bool = True) -> Self:
+        """Put all modules into training or evaluation mode."""
+        # SB3 asks for this twice per step, and PyTorch's own way takes longer than acting does.
+        if not isinstance(mode, bool):
+            raise InputError(f"mode must be True or False, not {mode!r}", "mode")
+        return self if self._as_made.switch(mode) else super().train(mode)
+
+
+def _first_parameter(module: nn.Module) -> th.Tensor | None:
+    for parameter in module._parameters.values():
+        if parameter is not None:
+            return parameter
+    for child in module._modules.values():
+        if child is not None and (found := _first_parameter(child)) is not None:
+            return found
+    return None

@@ -21,7 +21,7 @@ from holdfast.core.targets import undecided_value, window_target
 
 if TYPE_CHECKING:
     from holdfast.deep.agents.option_dqn import OptionDQN
-    from holdfast.deep.replay.ring import OptionBatch
+    from holdfast.deep.replay.views import OptionBatch
 
 __all__ = ["LARGEST", "TargetCache", "kept_targets"]
 
@@ -119,12 +119,13 @@ class TargetCache:
 
     def of_agent(self, agent: OptionDQN, rows: Rows) -> NDArray[np.float32]:
         """Q⁻(s,·,·) by row of the agent's replay, (rows, A, K), known for ``rows`` at least."""
-        assert agent.replay_buffer is not None
+        replay, network = agent.replay_buffer, agent.q_net_target
+        assert replay is not None
         return self.need(
             rows,
-            agent.replay_buffer.written,
+            replay.written,
             _source(agent),
-            lambda missing: agent._target_values(missing).cpu().numpy(),
+            lambda missing: network.bootstrap_values(replay.observations_at(missing)).cpu().numpy(),
         )
 
     def known(self, agent: OptionDQN) -> Rows:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.decomposition import equal_updates_per_step
 from holdfast.experiments.spec import Experiment
-from holdfast.experiments.tables import Table, select, table_length
+from holdfast.experiments.tables import Table, titled_parts
 from holdfast.experiments.tabular_curves import (
     AS_PRINTED,
     COLUMNS,
@@ -136,7 +136,7 @@ def draw_returns_of_more_updates(rows: Table) -> Figure:
         (PALETTE["sky"], 2),
     ]
     drawn = {}
-    for title, own in _parts(rows).items():
+    for title, own in titled_parts(rows, "initial_std", _INITIAL).items():
         for k in _shown(own, _more_updates):
             lines = [Line(agent.name, *look) for agent, look in zip(_more_updates(k), looks, strict=True)]
             drawn[f"K = {k}, {title}"] = (own, lines)
@@ -157,16 +157,10 @@ def summary_without_bootstrap(rows: Table) -> list[str]:
 def summary_of_more_updates(rows: Table) -> list[str]:
     """Scores of everybody, and how many updates are equal."""
     lines = []
-    for title, own in _parts(rows).items():
+    for title, own in titled_parts(rows, "initial_std", _INITIAL).items():
         lines += [title, *methods_summary(own), ""]
     equal = ", ".join(f"{equal_updates_per_step(k):.1f} (K={k})" for k in _K_VALUES)
     return [*lines, f"updates per step of PerQ, uniform κ: {equal}"]
-
-
-def _parts(rows: Table) -> dict[str, Table]:
-    """The rows of each kind of initial values."""
-    parts = {title: select(rows, initial_std=initial_std) for initial_std, title in _INITIAL.items()}
-    return {title: own for title, own in parts.items() if table_length(own) > 0}
 
 
 METHODS = Experiment(

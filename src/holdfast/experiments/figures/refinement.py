@@ -2,8 +2,8 @@
 
 Each cell of a grid is cut into n × n, so that the same way takes about n times as many steps. The discount of a
 step is γ^(1/n), and an episode may have n times as many of them: the problem is the same in physical time, which
-is counted in cells here. PerQ-learning chooses from one set of persistences whatever n is; nobody is told n. Beside
-the learners stands what the exact solution comes to: the shortest way, and the fewest decisions on one.
+is counted in cells here. PerQ-learning chooses from one set of persistences whatever n is; nobody is told n.
+Beside the learners stands what the exact solution comes to: the shortest way, and the fewest decisions on one.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from holdfast.deep.agents.exploratory_draws import toss_coins, uniform_durations
+from holdfast.deep.agents.option_steps import toss_coins, uniform_durations
 
 
 def test_one_coin_is_for_the_whole_option():

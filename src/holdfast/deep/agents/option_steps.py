@@ -1,0 +1,325 @@
+"""What an agent that holds its actions does at every step: it acts, stores, and learns.
+
+``collect_rollouts`` stays Stable-Baselines3's own, one primitive step per iteration, so that every callback,
+VecEnv, wrapper and logger works as before. What changes is where an action comes from (an ``OptionClock`` that is
+given a new option only when the last one is over) and what is stored with it (whether the option is over).
+
+Nothing here depends on which off-policy algorithm of SB3 is the parent: ``option_dqn.py`` has what is DQN's.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.type_aliases import RolloutReturn
+from stable_baselines3.common.vec_env import VecNormalize
+
+from holdfast.core.clock import OptionClock
+from holdfast.core.durations import option_epsilon
+from holdfast.core.errors import InputError
+from holdfast.core.targets import value_bounds
+from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
+from holdfast.deep.agents.regression import Residuals
+from holdfast.deep.networks.option_policy import ExploratoryDraws, OptionPolicy
+from holdfast.deep.replay.ring import OptionReplayBuffer
+from holdfast.deep.replay.views import OptionBatch, Views
+
+__all__ = ["OptionSteps", "check_finite", "toss_coins", "uniform_durations", "with_last_observations"]
+
+_HOLD_RATE = 0.01
+"""How quickly the mean of greedy holds follows them."""
+
+
+class OptionSteps(OffPolicyAlgorithm):
+    """The steps of an off-policy agent that holds its actions.
+
+    Abstract: an agent supplies what of the replay it learns from, how random durations are drawn, and one update
+    of the networks.
+
+    Attributes:
+        n_coins: Exploration coins where an option begins: 1 for the whole of it, or 2, one for its action and one
+            for its duration.
+        exploration_rate: The current ε; DQN has it, another parent must be given it.
+        greedy_hold: Running mean of how many steps a greedy option lasts.
+        values_have_begun: Whether values are where they begin: learned, given, or moved by ``initial_values``.
+    """
+
+    n_coins: ClassVar[int] = 1
+
+    policy: OptionPolicy
+    replay_buffer: OptionReplayBuffer | None
+    action_space: spaces.Discrete
+    exploration_rate: float
+    max_grad_norm: float
+
+    clock: OptionClock
+    hold_statistics: HoldStatistics
+    update_statistics: UpdateStatistics
+    greedy_hold: float
+    values_have_begun: bool
+    explore_by: str
+    clip_targets: bool
+    decision_cost: float
+    priority_beta0: float
+    schedule_steps: int | None
+    _is_between_rollouts: bool
+    _random_hold: float
+
+    @property
+    @abstractmethod
+    def views(self) -> Views:
+        """What of the replay is learned from; its ``k_max`` is the largest persistence that has values."""
+
+    # Acting ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _random_durations(self, n: int) -> NDArray[np.int64]:
+        """Draw for how long ``n`` exploratory actions are held, each in 1..k_max."""
+
+    def _begin_options(self, clock: OptionClock, observation: Any) -> NDArray[np.bool_]:
+        """Drop what is not to be held on to, then begin options, random ones by coins; where one was dropped."""
+        interrupted, values = self.policy.interrupt(clock, observation)
+        idle = clock.idle
+        if idle.any():
+            draws_action, draws_hold = np.zeros((2, clock.n_envs), dtype=np.bool_)
+            coins = toss_coins(int(idle.sum()), self._option_epsilon(), self.n_coins)
+            draws_action[idle], draws_hold[idle] = coins
+            draws = self._explore(draws_action, draws_hold)
+            self.policy.begin_options(clock, observation, None, values, draws)
+        return interrupted
+
+    def _option_epsilon(self) -> float:
+        """The chance that an option which begins is a random one."""
+        if self.explore_by == "options":
+            return self.exploration_rate
+        return option_epsilon(self.exploration_rate, self._random_hold, self.greedy_hold)
+
+    def _note_greedy_holds(self, steps: NDArray[np.int64]) -> None:
+        """Move the mean of greedy holds by those that are over after so many steps."""
+        for lasted in steps.tolist():
+            self.greedy_hold += _HOLD_RATE * (lasted - self.greedy_hold)
+
+    def _explore(self, draws_action: NDArray[np.bool_], draws_hold: NDArray[np.bool_]) -> ExploratoryDraws:
+        actions = np.zeros(len(draws_action), dtype=np.int64)
+        durations = np.ones(len(draws_hold), dtype=np.int64)
+        n_actions = int(draws_action.sum())
+        actions[draws_action] = [self.action_space.sample() - self.action_space.start for _ in range(n_actions)]
+        durations[draws_hold] = self._random_durations(int(draws_hold.sum()))
+        return ExploratoryDraws(draws_action, draws_hold, actions, durations)
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The held action of each environment: in its own numbering, and as stored."""
+        self._is_between_rollouts = False
+        warming_up = self.num_timesteps < learning_starts
+        if warming_up:
+            idle = self.clock.idle
+            if idle.any():
+                drawn = self._explore(idle, idle)
+                self.clock.begin(idle, drawn.actions, drawn.durations, exploratory=True)
+        elif self.policy.interrupt_margin is not None or self.clock.idle.any():
+            observation, _ = self.policy.obs_to_tensor(self._last_obs)  # type: ignore[arg-type]
+            elapsed = self.clock.elapsed.copy()
+            interrupted = self._begin_options(self.clock, observation)
+            if interrupted.any():
+                self._note_greedy_holds(elapsed[interrupted])
+                assert self.replay_buffer is not None
+                self.replay_buffer.finish(interrupted)
+                self.hold_statistics.interrupted(interrupted)
+        actions = self.clock.action.copy()
+        return actions + self.action_space.start, actions
+
+    # Storing -----------------------------------------------------------------------------------------------
+
+    def _store_transition(  # type: ignore[override]
+        self,
+        replay_buffer: OptionReplayBuffer,
+        buffer_action: NDArray[Any],
+        new_obs: Any,
+        reward: NDArray[Any],
+        dones: NDArray[Any],
+        infos: list[dict[str, Any]],
+    ) -> None:
+        check_finite("reward", reward, self.num_timesteps)
+        check_finite("observation", new_obs, self.num_timesteps)
+        for env in np.flatnonzero(dones):
+            if infos[env].get("terminal_observation") is not None:
+                check_finite("observation", infos[env]["terminal_observation"], self.num_timesteps, int(env))
+        began = np.equal(self.clock.elapsed, 0)
+        over = self.clock.tick(dones)
+        self._note_greedy_holds(self.clock.elapsed[over & ~self.clock.exploratory])
+        self.hold_statistics.step(began, over, self.clock.elapsed, np.asarray(dones, dtype=np.bool_))
+        # Who learns from single steps need not wait until an option is over.
+        over = over | (self.views.k_max == 1)
+        normalizer = self._vec_normalize_env
+        if normalizer is None:
+            self._last_original_obs, original_obs = self._last_obs, new_obs
+        else:
+            original_obs, reward = normalizer.get_original_obs(), normalizer.get_original_reward()
+        # The buffer copies what it stores, so that only the last observations of episodes need a copy here.
+        next_obs = with_last_observations(original_obs, dones, infos, normalizer) if dones.any() else original_obs
+        replay_buffer.add(self._last_original_obs, next_obs, buffer_action, reward, dones, infos, over)
+        self._last_obs = new_obs
+        if normalizer is not None:
+            self._last_original_obs = original_obs
+
+    def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
+        steps = total_timesteps if self.schedule_steps is None else self.schedule_steps
+        super()._update_current_progress_remaining(min(num_timesteps, steps), steps)
+
+    def collect_rollouts(self, *arguments: Any, **keywords: Any) -> RolloutReturn:
+        """SB3's own; what is noted is whether the agent is between two rollouts, where it can be saved."""
+        self._is_between_rollouts = True
+        return super().collect_rollouts(*arguments, **keywords)
+
+    # Learning ----------------------------------------------------------------------------------------------
+
+    def train(self, gradient_steps: int, batch_size: int = 32) -> None:
+        """Update the networks ``gradient_steps`` times, each with ``batch_size`` rows per persistence."""
+        buffer = self.replay_buffer
+        assert buffer is not None
+        if not buffer.drawable.any():
+            # The very first options are still running: what there is of them counts as options of their own.
+            buffer.finish()
+        if not buffer.drawable.any():
+            return
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        done = 1.0 - self._current_progress_remaining
+        beta = self.priority_beta0 + (1.0 - self.priority_beta0) * done
+        losses = []
+        for _ in range(gradient_steps):
+            if not self.values_have_begun:
+                self._begin_values()
+            losses.append(self._update(batch_size, beta))
+            self._n_updates += 1
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        if losses:
+            self.logger.record("train/loss", sum(losses) / len(losses))
+
+    @abstractmethod
+    def _begin_values(self) -> None:
+        """Before the first update: move all values to where they begin."""
+
+    def _sample(self, batch_size: int, beta: float) -> OptionBatch:
+        assert self.replay_buffer is not None
+        return self.replay_buffer.sample(batch_size, env=self._vec_normalize_env, beta=beta)
+
+    @abstractmethod
+    def _update(self, batch_size: int, beta: float) -> float:
+        """One update of the networks: sample, targets, loss, step. Returns the loss.
+
+        Args:
+            batch_size: Tuples per view.
+            beta: Exponent of the importance weights.
+        """
+
+    def _step(
+        self,
+        batch: OptionBatch,
+        targets: NDArray[np.float32],
+        residuals: Residuals,
+        compiled_parameters: list[th.Tensor] | None = None,
+    ) -> float:
+        """Move the weights along their gradients, then the priorities by the errors. Returns the loss.
+
+        Args:
+            batch: What was learned from.
+            targets: (K, B).
+            residuals: Their errors.
+            compiled_parameters: Those of the network, if compiled code has set their gradients.
+        """
+        assert self.replay_buffer is not None
+        if not math.isfinite(residuals.loss):
+            raise InputError(
+                f"the loss became {residuals.loss} at step {self.num_timesteps}: "
+                "choose a smaller learning_rate or scale the rewards"
+            )
+        self.policy.step(self.max_grad_norm, self._n_updates, compiled_parameters)
+        self.replay_buffer.update_priorities_of(batch, residuals.td_errors)
+        self.update_statistics.add(residuals.row_losses, targets, batch.is_there)
+        return residuals.loss
+
+    def _target_bounds(self) -> tuple[float, float]:
+        """What the rewards seen so far allow a target to be, if that is asked for; else anything."""
+        if not self.clip_targets:
+            return -math.inf, math.inf
+        assert self.replay_buffer is not None
+        rewards = np.array([self.replay_buffer.reward_low, self.replay_buffer.reward_high])
+        if self._vec_normalize_env is not None:
+            rewards = self._vec_normalize_env.normalize_reward(rewards)
+        # A target contains the decisions behind it, at most one with each step, but not its own.
+        low = float(rewards[0]) - self.gamma * self.decision_cost
+        return value_bounds(low, float(rewards[1]), self.gamma)
+
+    def _clipped(self, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.clip(targets, *self._target_bounds()) if self.clip_targets else targets
+
+
+def toss_coins(n: int, epsilon: float, n_coins: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which of ``n`` actions and which of ``n`` holds are random, each (n,): one coin for both, or one each."""
+    coins = np.array([np.random.rand() < epsilon for _ in range(n * n_coins)])  # noqa: NPY002 - SB3's generator
+    coins = coins.reshape(n, n_coins)
+    return coins[:, 0], coins[:, -1]
+
+
+def uniform_durations(n: int, k_max: int, persistences: Sequence[int] | None = None) -> NDArray[np.int64]:
+    """``n`` of 1..k_max, or of a sparse set; where there is nothing to choose nothing is drawn."""
+    if k_max == 1:
+        return np.ones(n, dtype=np.int64)
+    if persistences is None:
+        return np.random.randint(1, k_max + 1, size=n)  # noqa: NPY002 - SB3's generator
+    chosen = np.random.randint(0, len(persistences), size=n)  # noqa: NPY002
+    return np.asarray(persistences, dtype=np.int64)[chosen]
+
+
+def check_finite(name: str, given: Any, step: int, env: int | None = None) -> None:
+    """Refuse numbers that are none: of every environment, or of one.
+
+    Args:
+        name: What they are.
+        given: An array, or a dictionary of arrays.
+        step: When it was, for the error.
+        env: Whose they are; None if there is a row for each.
+    """
+    for values in given.values() if isinstance(given, dict) else (given,):
+        values = np.asarray(values)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            if env is None:
+                env = int(np.argmax(~np.isfinite(values).reshape(len(values), -1).all(axis=1)))
+            raise InputError(
+                f"env must give finite numbers: environment {env} gave a {name} that is NaN "
+                f"or infinite at step {step}"
+            )
+
+
+def with_last_observations(
+    observations: Any, dones: NDArray[Any], infos: list[dict[str, Any]], normalizer: VecNormalize | None
+) -> Any:
+    """A copy of what the environments show, with the last observation of each episode that ended.
+
+    A VecEnv resets by itself: what it shows then is the first observation of the next episode.
+    """
+    observations = copy.deepcopy(observations)
+    for env in np.flatnonzero(dones):
+        last = infos[env].get("terminal_observation")
+        if last is None:
+            continue
+        if normalizer is not None:
+            last = normalizer.unnormalize_obs(last)
+        if isinstance(observations, dict):
+            for key, values in observations.items():
+                values[env] = last[key]
+        else:
+            observations[env] = last
+    return observations

@@ -1,0 +1,158 @@
+"""How the policy of an agent that holds its actions is made: its networks, their optimiser and its settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor, NatureCNN
+from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.dqn.policies import DQNPolicy
+from torch import nn
+
+from holdfast.core.checks import check_choice
+from holdfast.core.errors import InputError
+from holdfast.core.options import persistence_set
+from holdfast.deep.arguments import DEFAULT_TRUNK, POLICY_ARGUMENTS, refuse_unknown
+from holdfast.deep.networks.greedy_rules import GreedyRule
+from holdfast.deep.networks.option_network import OptionQNetwork, OptionRule
+from holdfast.deep.networks.skip_network import SkipQNetwork, SkipRule
+from holdfast.deep.networks.trunk import TrunkNetwork
+
+__all__ = ["VALUED", "ValuePolicy"]
+
+VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], GreedyRule]] = {
+    "options": (OptionQNetwork, OptionRule()),
+    "skips": (SkipQNetwork, SkipRule()),
+}
+"""What a policy values, by name: the network that does it, and how its values are read."""
+
+
+class ValuePolicy(DQNPolicy):
+    """Value network, target network, averaged network, and the rule by which their values are read.
+
+    Args:
+        observation_space: Space of the observations.
+        action_space: Discrete.
+        lr_schedule: Learning rate.
+        net_arch: Hidden units of the trunk; ``DEFAULT_TRUNK`` by default, none behind NatureCNN.
+        activation_fn: Between the layers.
+        features_extractor_class: SB3's.
+        features_extractor_kwargs: Its arguments.
+        normalize_images: Divide images by 255.
+        optimizer_class: Adam by default, then with torch's fused kernel.
+        optimizer_kwargs: Its arguments.
+        valued: ``"options"`` for Q(s,a,k), ``"skips"`` for Q(s,a) and J(s,k|a).
+        **settings: The arguments of an agent that are its policy's (``POLICY_ARGUMENTS``), with the same defaults.
+
+    Attributes:
+        rule: How an option follows from the values.
+    """
+
+    q_net: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
+    q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
+    action_space: spaces.Discrete
+    k_max: int
+    persistences: tuple[int, ...] | None
+    average_rate: float
+    normalize_observations: str | None
+    decision_tolerance: float
+    interrupt_margin: float | None
+    decision_cost: float
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        net_arch: list[int] | None = None,
+        activation_fn: type[nn.Module] = nn.ReLU,
+        features_extractor_class: type[BaseFeaturesExtractor] = FlattenExtractor,
+        features_extractor_kwargs: dict[str, Any] | None = None,
+        normalize_images: bool = True,
+        optimizer_class: type[th.optim.Optimizer] = th.optim.Adam,
+        optimizer_kwargs: dict[str, Any] | None = None,
+        *,
+        valued: str = "options",
+        **settings: Any,
+    ) -> None:
+        self.valued = check_choice("valued", valued, tuple(VALUED))
+        _, self.rule = VALUED[self.valued]
+        names = [argument.name for argument in POLICY_ARGUMENTS]
+        for name in settings:
+            refuse_unknown(type(self).__name__, name, names)
+        if "k_max" in settings:
+            # By itself it stands for all of 1..k_max.
+            settings.setdefault("persistences", None)
+        for argument in POLICY_ARGUMENTS:
+            value = settings.get(argument.name, argument.default)
+            setattr(self, argument.name, argument.check(argument.name, value))
+        if self.persistences is not None:
+            self.k_max = self.persistences[-1]
+        self._durations = self.durations
+        if net_arch is None and features_extractor_class is not NatureCNN:
+            net_arch = list(DEFAULT_TRUNK)
+        if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
+            # One kernel for all parameters.
+            optimizer_kwargs = {"fused": True}
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            net_arch,
+            activation_fn,
+            features_extractor_class,
+            features_extractor_kwargs,
+            normalize_images,
+            optimizer_class,
+            optimizer_kwargs,
+        )
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        if self.average_rate > 0.0:
+            self.q_net_average = self.make_q_net()
+            self.q_net_average.load_state_dict(self.q_net.state_dict())
+            self.q_net_average.requires_grad_(False)
+            self.q_net_average.set_training_mode(False)
+
+    def make_q_net(self) -> OptionQNetwork | SkipQNetwork:  # type: ignore[override]
+        """One network, with a features extractor of its own."""
+        kind, _ = VALUED[self.valued]
+        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
+        taken = {**inspect.signature(TrunkNetwork).parameters, **inspect.signature(kind).parameters}
+        settings = {name: value for name, value in self._settings().items() if name in taken}
+        scale_to_space = self.normalize_observations == "space"
+        return kind(**arguments, **settings, scale_to_space=scale_to_space).to(self.device)
+
+    def _settings(self) -> dict[str, Any]:
+        return {argument.name: getattr(self, argument.name) for argument in POLICY_ARGUMENTS}
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            **super()._get_constructor_parameters(),
+            "valued": self.valued,
+            **self._settings(),
+        }
+
+    @property
+    def durations(self) -> NDArray[np.int64]:
+        """The persistences that an option may have, in order."""
+        return np.array(persistence_set(self.k_max, self.persistences), dtype=np.int64)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
+        """Take saved weights; ValueError where shapes differ, as where SB3's DQN loads a file of ours."""
+        try:
+            return super().load_state_dict(state_dict, *arguments, **keywords)
+        except RuntimeError as error:
+            if "size mismatch" not in str(error):
+                raise
+            raise InputError(
+                "the weights are those of another network: a file that an agent of holdfast has saved is loaded "
+                "with the load of its own class, such as PerDQN.load, and not with Stable-Baselines3's DQN.load"
+            ) from error

@@ -1,0 +1,75 @@
+"""Which tuples an agent learns from, and a batch of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.core.options import persistence_set
+
+__all__ = ["OptionBatch", "Views"]
+
+
+class Views(NamedTuple):
+    """Which tuples of the ring an agent learns from.
+
+    Attributes:
+        k_max: K, the longest persistence that has a view.
+        bootstrap: Whether a view D_k also holds tuples shorter than k.
+        pad_terminal: Whether, without bootstrap, D_k holds those shorter tuples that end the episode.
+        persistences: Those that have a view; None for all of 1..k_max.
+        shared_draws: Whether one draw of steps serves all views, rather than one draw for each.
+    """
+
+    k_max: int
+    bootstrap: bool = True
+    pad_terminal: bool = False
+    persistences: tuple[int, ...] | None = None
+    shared_draws: bool = False
+
+    @property
+    def durations(self) -> tuple[int, ...]:
+        """The persistences, in order."""
+        return persistence_set(self.k_max, self.persistences)
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return len(self.durations)
+
+
+class OptionBatch(NamedTuple):
+    """B tuples from each of the K views.
+
+    Attributes:
+        observations: (K·B, ...) first states, view by view, as tensors on the buffer's device; (B, ...) of a draw
+            that all views share.
+        actions: (K, B) held actions, as numbers from 0.
+        rewards: (K, B) r^ℓ.
+        discounts: (K, B) γ^ℓ.
+        dones: (K, B) 1 where the last state is terminal.
+        rest: (K, B) k − ℓ, the steps of k that were not seen; 0 where the window is complete.
+        next_rows: (K, B) rows of the last states in the observation store.
+        weights: (K, B) importance weights, or None under plain uniform sampling; 0 for a tuple that there is not.
+        rows: (K, B) ring rows, for the priorities.
+        is_there: (K, B) whether the view has a tuple that begins at the row.
+        is_shared: Whether the rows of all views are the same.
+    """
+
+    observations: Any
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float32]
+    discounts: NDArray[np.float32]
+    dones: NDArray[np.float32]
+    rest: NDArray[np.int64]
+    next_rows: NDArray[np.int64]
+    weights: NDArray[np.float32] | None
+    rows: NDArray[np.int64]
+    is_there: NDArray[np.bool_]
+    is_shared: bool = False
+
+    def numbers(self) -> dict[str, NDArray[Any]]:
+        """What a target is made of beside values, by name, each (K, B)."""
+        return {name: getattr(self, name) for name in ("actions", "rewards", "discounts", "dones", "rest")}
