@@ -78,7 +78,7 @@ def test_a_time_limit_that_is_terminal_ends_the_values():
     np.testing.assert_allclose(values[0], 0.0, atol=0.02)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"bootstrap": False}, {"target_value": "double", "clip_targets": True}])
+@pytest.mark.parametrize("arguments", [{}, {"target_value": "double", "clip_targets": True}])
 def test_decisions_that_cost(arguments):
     assert_close(learned(PricedDelay, 500, decision_cost=PricedDelay.cost, **arguments), PricedDelay)
 
