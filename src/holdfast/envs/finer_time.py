@@ -71,7 +71,7 @@ class MountainCarFine(MountainCarEnv):
         self.state = (position, velocity)
         has_arrived = bool(position >= self.goal_position and velocity >= self.goal_velocity)
         if self.render_mode == "human":
-            self.render()
+            self.render()  # type: ignore[no-untyped-call]  # Gymnasium's has no types
         return np.array(self.state, dtype=np.float32), -1.0 / n, has_arrived, self.time.is_up(), {}
 
 
@@ -94,9 +94,9 @@ class CartPoleFine(CartPoleEnv):
         self.time.begin()
         return super().reset(**kwargs)
 
-    def step(self, action: int) -> Any:
+    def step(self, action: Any) -> Any:
         """Gymnasium's step, of a shorter time."""
-        observation, reward, terminated, _, info = super().step(action)
+        observation, reward, terminated, _, info = super().step(action)  # type: ignore[no-untyped-call]
         return observation, reward / self.time.n, terminated, self.time.is_up(), info
 
 
@@ -118,7 +118,7 @@ class AcrobotFine(AcrobotEnv):
         self.time.begin()
         return super().reset(**kwargs)
 
-    def step(self, action: int) -> Any:
+    def step(self, action: Any) -> Any:
         """Gymnasium's step, of a shorter time."""
-        observation, reward, terminated, _, info = super().step(action)
+        observation, reward, terminated, _, info = super().step(action)  # type: ignore[no-untyped-call]
         return observation, reward / self.time.n, terminated, self.time.is_up(), info

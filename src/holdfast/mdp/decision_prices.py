@@ -99,8 +99,11 @@ def cost_intervals(
     meets = [_meeting(one, two) for one, two in pairwise(lines)]
     # Of lines that are equally good at no cost, the last one, with the fewest decisions, is the best right after.
     first = sum(cost <= _ROUNDING * (1.0 + abs(lines[0].discounted_return)) for cost in meets)
-    ends = [0.0, *meets[first:], math.inf]
-    return [CostInterval(*ends, *line) for ends, line in zip(pairwise(ends), lines[first:], strict=True)]
+    ends = pairwise([0.0, *meets[first:], math.inf])
+    return [
+        CostInterval(low, high, line.discounted_return, line.discounted_decisions, line.policy)
+        for (low, high), line in zip(ends, lines[first:], strict=True)
+    ]
 
 
 def _first_and_last(model: OptionModel) -> tuple[_Line, _Line]:
