@@ -21,6 +21,7 @@ __all__ = [
     "check_persistences",
     "check_probability",
     "check_real",
+    "check_truth",
 ]
 
 
@@ -104,6 +105,13 @@ def check_discount(value: Any) -> float:
 def check_probability(name: str, value: Any) -> float:
     """Return a probability, a number in [0, 1]."""
     return check_real(name, value, 0.0, 1.0)
+
+
+def check_truth(name: str, value: Any) -> bool:
+    """The value as a bool, or TypeError: it must be one, of Python or of NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputTypeError(f"{name} must be true or false, not {value!r}", name)
+    return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
