@@ -14,6 +14,7 @@ from holdfast.core.errors import InputError, InputTypeError
 
 __all__ = [
     "check_choice",
+    "check_decision_cost",
     "check_discount",
     "check_duration",
     "check_integer",
@@ -89,6 +90,11 @@ def check_duration(name: str, value: Any, k_max: int) -> int:
     if number > k_max:
         raise InputError(f"{name} must be at most k_max = {k_max}, not {value!r}", name, "k_max")
     return number
+
+
+def check_decision_cost(value: Any) -> float:
+    """Return the cost of a decision, a finite number of at least 0."""
+    return check_real("decision_cost", value, 0.0)
 
 
 def check_discount(value: Any) -> float:

@@ -42,6 +42,7 @@ _PLACES = {
     "fig:minatarK": "games:MINATAR_LONGER_HOLDS",
     "fig:suite": "suite:SUITE",
     "fig:ablation": "suite:ABLATION",
+    "fig:refinement": "refinement:EXPERIMENT",
 }
 """Module and name of each figure, in the order in which they are listed."""
 
