@@ -113,6 +113,7 @@ ACTOR_ARGUMENTS = (
         meaning="Deterministic acting takes the longest hold whose value is within this of the best.",
     ),
     _as_in_dqn("interrupt_margin"),
+    _as_in_dqn("decision_cost"),
     _as_in_dqn("timeout_is_terminal"),
     _as_in_dqn(
         "schedule_steps",

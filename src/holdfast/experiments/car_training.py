@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holdfast.experiments.drivers import LAST_EPISODES, Driver, driver_curves, means_of_last
 from holdfast.experiments.spec import Job
 from holdfast.experiments.tables import Table, matrix, select
 from holdfast.stats.estimates import mean_interval
@@ -20,16 +20,10 @@ __all__ = [
     "COLUMNS",
     "NOTES",
     "STUDY",
-    "Driver",
-    "dqn",
     "draw_returns_by_panel",
-    "ez_greedy",
-    "msa_dqn",
-    "per_dqn",
     "plan_training",
     "return_lines",
     "run_training",
-    "temporl_dqn",
 ]
 
 STUDY = "MountainCar"
@@ -47,10 +41,8 @@ NOTES = (
 )
 """What is to be said of all these figures."""
 
-_BATCH = 32
 _SCHEDULE = 600_000
 """Steps that the paper's schedules are laid out for; shorter trainings follow the first part of them."""
-_LAST = 20
 _SHOWN = 500_000
 """Steps that are drawn, as in the paper."""
 _SIZES = {"smoke": (400, 1, 4), "laptop": (150_000, 2, 75), "paper": (600_000, None, 120)}
@@ -58,50 +50,6 @@ _SIZES = {"smoke": (400, 1, 4), "laptop": (150_000, 2, 75), "paper": (600_000, N
 _SMOKE = {"learning_starts": 200, "buffer_size": 1000}
 _WORST = -200.0
 """The return of an episode that does not reach the flag, and so of those that have not been played yet."""
-
-
-@dataclass(frozen=True)
-class Driver:
-    """Who learns.
-
-    Attributes:
-        name: What it is called in rows, legends and tables.
-        algorithm: Its name in ``holdfast.policies.algorithms``.
-        arguments: Of the agent, beside the paper's.
-    """
-
-    name: str
-    algorithm: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
-def per_dqn(k_max: int) -> Driver:
-    """Persistent DQN."""
-    return Driver(f"PerDQN({k_max})", "perdqn", {"k_max": k_max})
-
-
-def msa_dqn(k_max: int) -> Driver:
-    """Persistent DQN without the bootstrap."""
-    return Driver(f"MSA-DQN({k_max})", "msa-dqn", {"k_max": k_max})
-
-
-def temporl_dqn(k_max: int) -> Driver:
-    """TempoRL."""
-    return Driver(f"TempoRL({k_max})", "temporl-dqn", {"k_max": k_max})
-
-
-def dqn(batches: int = 1) -> Driver:
-    """DQN, with batches that are so many times as large."""
-    if batches == 1:
-        return Driver("DQN", "dqn")
-    return Driver(f"DQN(x{batches})", "dqn", {"batch_size": _BATCH * batches})
-
-
-def ez_greedy(k_max: int, batches: int = 1) -> Driver:
-    """εz-greedy DQN, with batches that are so many times as large."""
-    if batches == 1:
-        return Driver(f"εz({k_max})", "ez-dqn", {"k_max": k_max})
-    return Driver(f"εz({k_max}x{batches})", "ez-dqn", {"k_max": k_max, "batch_size": _BATCH * batches})
 
 
 def plan_training(
@@ -156,47 +104,25 @@ def run_training(job: Job, place: Path) -> Mapping[str, Any]:
     }
     episodes = episode_columns(train_job(options, place), ("step", "return", "decisions"))
     at = np.linspace(0, setting["steps"], setting["points"] + 1)[1:]
-    ended = np.searchsorted(episodes["step"], at, side="right")
     return {
         "step": at,
-        "return": [_mean_of_last(episodes["return"], n, _WORST) for n in ended],
-        "decisions": [_mean_of_last(episodes["decisions"], n, np.nan) for n in ended],
+        "return": means_of_last(episodes["return"], episodes["step"], at, _WORST),
+        "decisions": means_of_last(episodes["decisions"], episodes["step"], at),
     }
-
-
-def _mean_of_last(values: Any, n: int, before: float) -> float:
-    """Mean of the last 20 of the first ``n`` values."""
-    return float(values[max(n - _LAST, 0) : n].mean()) if n > 0 else before
 
 
 def draw_returns_by_panel(rows: Table, panels: Mapping[str, Sequence[Driver]]) -> Figure:
     """Training returns over steps, mean and 95 % interval over seeds.
 
-    Panels of which there are no rows are left out. Who has the colour of another of the same panel is dashed.
+    Panels of which there are no rows are left out.
     """
-    from holdfast.draw import Curve, Panel, algorithm_color, draw_curves
+    from holdfast.draw import Panel, draw_curves
 
-    drawn = []
-    for title, drivers in panels.items():
-        curves: list[Curve] = []
-        for driver in drivers:
-            found = _returns(rows, driver.name)
-            if found is None:
-                continue
-            is_shown = found[0] <= _SHOWN
-            steps, returns = found[0][is_shown], found[1][:, is_shown]
-            mean, low, high = mean_interval(returns)
-            color = algorithm_color(driver.algorithm)
-            dash = sum(curve.color == color for curve in curves)
-            curve = Curve(f"{driver.name}, {_counted(returns)}", color, steps, mean, dash=dash)
-            curves.append(replace(curve, low=low, high=high) if len(returns) > 1 else curve)
-        if curves:
-            drawn.append(Panel(title, curves))
-    return draw_curves(drawn, "steps", f"return, last {_LAST} episodes")
-
-
-def _counted(returns: Any) -> str:
-    return "1 run" if len(returns) == 1 else f"{len(returns)} runs"
+    is_shown = rows["step"] <= _SHOWN
+    shown = {name: column[is_shown] for name, column in rows.items()}
+    curves = {title: driver_curves(shown, drivers, "return") for title, drivers in panels.items()}
+    drawn = [Panel(title, found) for title, found in curves.items() if found]
+    return draw_curves(drawn, "steps", f"return, last {LAST_EPISODES} episodes")
 
 
 def return_lines(rows: Table) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.deep import PerDQN
 from holdfast.draw import save_figure
-from holdfast.experiments.car_training import dqn, ez_greedy, per_dqn
+from holdfast.experiments.drivers import dqn, ez_greedy, per_dqn
 from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.figures.car_returns import UNSCALED
 from holdfast.experiments.spec import Experiment

@@ -16,6 +16,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
 from holdfast.core.errors import InputError
+from holdfast.core.targets import check_priced_target
 from holdfast.deep.agents.misuse import check_not_of_sb3, check_not_vector
 from holdfast.deep.agents.option_steps import OptionSteps
 from holdfast.deep.argument_checks import (
@@ -98,7 +99,8 @@ class OptionSetup(OptionSteps):
 
     def check_together(self, policy: Any, settings: dict[str, Any]) -> None:
         """Check what one argument alone cannot tell; mappings are replaced by copies."""
-        check_acting(settings["decision_tolerance"], settings["interrupt_margin"])
+        check_acting(settings["decision_tolerance"], settings["interrupt_margin"], settings["decision_cost"])
+        check_priced_target(settings["target_value"], settings["decision_cost"])
         check_not_of_sb3(policy, type(self))
         check_subclass("policy", policy, self.policy_base, tuple(self.policy_aliases))
         check_subclass("replay_buffer_class", settings["replay_buffer_class"], OptionReplayBuffer, (None,))

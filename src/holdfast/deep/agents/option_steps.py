@@ -64,6 +64,7 @@ class OptionSteps(OffPolicyAlgorithm):
     explore_by: str
     clip_targets: bool
     initial_values: str
+    decision_cost: float
     priority_beta0: float
     schedule_steps: int | None
     _is_between_rollouts: bool
@@ -212,7 +213,10 @@ class OptionSteps(OffPolicyAlgorithm):
         rewards, ends = self.replay_buffer.rewards_and_ends()
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        value = constant_value(float(np.mean(rewards)), float(np.mean(ends)), self.gamma)
+        # Rewards too large for their sum are said to be so by the loss.
+        with np.errstate(over="ignore"):
+            mean_reward = float(np.mean(rewards))
+        value = constant_value(mean_reward, float(np.mean(ends)), self.gamma)
         self._raise_values(value)
 
     @abstractmethod
@@ -248,7 +252,9 @@ class OptionSteps(OffPolicyAlgorithm):
         rewards = np.array([self.replay_buffer.reward_low, self.replay_buffer.reward_high])
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        return value_bounds(float(rewards[0]), float(rewards[1]), self.gamma)
+        # A target contains the decisions behind it, at most one with each step, but not its own.
+        low = float(rewards[0]) - self.gamma * self.decision_cost
+        return value_bounds(low, float(rewards[1]), self.gamma)
 
     def _clipped(self, targets: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.clip(targets, *self._target_bounds()) if self.clip_targets else targets

@@ -58,6 +58,7 @@ class HoldingPolicy(BasePolicy):
     persistences: tuple[int, ...] | None
     decision_tolerance: float
     interrupt_margin: float | None
+    decision_cost: float
 
     # Settings ----------------------------------------------------------------------------------------------
 

@@ -11,17 +11,12 @@ from holdfast.experiments.car_training import (
     COLUMNS,
     NOTES,
     STUDY,
-    Driver,
-    dqn,
     draw_returns_by_panel,
-    ez_greedy,
-    msa_dqn,
-    per_dqn,
     plan_training,
     return_lines,
     run_training,
-    temporl_dqn,
 )
+from holdfast.experiments.drivers import Driver, dqn, ez_greedy, msa_dqn, per_dqn, temporl_dqn
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 
