@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["actor_state", "saved_actor"]
 
-_SETTINGS = ("k_max", "persistences", "decision_tolerance", "interrupt_margin")
+_SETTINGS = ("k_max", "persistences", "decision_tolerance", "interrupt_margin", "decision_cost")
 _ARCHITECTURES = ("pi", "qf")
 
 
@@ -91,7 +91,7 @@ def saved_actor(state: Mapping[str, Any], extractors: Mapping[str, Any]) -> Acto
     weights = take_mapping(state, "weights")
     try:
         check_bounded(actions)
-        check_acting(saved["decision_tolerance"], saved["interrupt_margin"])
+        check_acting(saved["decision_tolerance"], saved["interrupt_margin"], saved["decision_cost"])
         _refuse_more_than_there_is(saved, weights, math.prod(actions.shape or ()))
         policy = kind(
             observations,

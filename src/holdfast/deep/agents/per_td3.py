@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.utils import polyak_update
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
+from holdfast.core.targets import undecided_value
 from holdfast.deep.actor_arguments import TD3_UPDATE
 from holdfast.deep.agents.actor_targets import actor_loss, actor_state_values, smoothed_actions
 from holdfast.deep.agents.option_td3 import OptionTD3
@@ -75,9 +76,8 @@ class PerTD3(OptionTD3):
             if self.target_value == "primitive":
                 proposals = proposals[:, :1]
             proposals = smoothed_actions(proposals, noise, self.target_noise_clip)
-            values = actor_state_values(
-                self.critic_target.of_proposals(observations, proposals), self.target_value
-            )
+            asked = self.critic_target.of_proposals(observations, proposals)
+            values = undecided_value(actor_state_values(asked, self.target_value), self.decision_cost)
         found: NDArray[np.float32] = values.cpu().numpy()
         return found if index is None else found[index]
 
