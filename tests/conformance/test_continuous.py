@@ -11,7 +11,6 @@ import pytest
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import CallbackList, CheckpointCallback, EvalCallback
-from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise, VectorizedActionNoise
@@ -44,10 +43,6 @@ class Pushed(gymnasium.Env):
 
     def _shown(self):
         return {"place": self._place.copy(), "age": self._age} if self._in_dictionary else self._place.copy()
-
-
-def test_the_environment_is_one():
-    check_env(Pushed())
 
 
 @agents

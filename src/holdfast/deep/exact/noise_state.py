@@ -45,7 +45,9 @@ def restore_noise(noise: ActionNoise | None, state: Mapping[str, Any], name: str
 
 
 def _singles(noise: ActionNoise | None) -> list[ActionNoise]:
-    singles = list(noise.noises) if isinstance(noise, VectorizedActionNoise) else [noise] * (noise is not None)
+    if noise is None:
+        return []
+    singles = list(noise.noises) if isinstance(noise, VectorizedActionNoise) else [noise]
     for single in singles:
         if type(single) not in (NormalActionNoise, OrnsteinUhlenbeckActionNoise):
             raise InputError(
