@@ -1,8 +1,8 @@
 """Continuous actions: Persistent TD3 beside TD3, on tasks where the frequency of decisions matters and where not.
 
 It is no figure of the paper: ``holdfast reproduce continuous``. MountainCarContinuous is trained with plain
-Gaussian noise of three sizes; Pendulum as it is, and with time cut into ten times as many steps. In finer time the discount of a step is γ^(1/n), updates and warm-up are laid out in physical
-time, and nobody is told n.
+Gaussian noise of three sizes; Pendulum as it is, and with time cut into ten times as many steps. In finer time the
+discount of a step is γ^(1/n), updates and warm-up are laid out in physical time, and nobody is told n.
 """
 
 from __future__ import annotations
