@@ -22,6 +22,7 @@ LEARNERS: dict[str, Callable[..., TabularLearner]] = {
     "perq, primitive": partial(PerQLearning, 5, target_value="primitive"),
     "perq, interrupted": partial(PerQLearning, 5, interrupt_margin=0.01),
     "perq, few decisions": partial(PerQLearning, 5, decision_tolerance=0.02, greedy_ties="random"),
+    "perq, one-step exploration": partial(PerQLearning, 5, exploration="primitive"),
     "msa": partial(MSAQLearning, 5),
     "msa, padded": partial(MSAQLearning, 5, pad_terminal=True),
     "temporl": partial(TempoRLQLearning, 5, greedy_ties="random"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from holdfast.core.checks import check_choice, check_integer, check_real
 from holdfast.core.targets import STATE_VALUES
 from holdfast.tabular.learner import TabularLearner
-from holdfast.tabular.learning_rule import LearningRule
+from holdfast.tabular.learning_rule import NO_DURATIONS, LearningRule
 from holdfast.tabular.policy import GreedyPolicy, Policy, check_margin
 
 __all__ = ["PerQLearning"]
@@ -33,6 +33,8 @@ class PerQLearning(TabularLearner):
             None carries every option through. Exploratory options are never cut.
         decision_tolerance: In greedy episodes and in ``act``, hold the best action as long as its value stays
             this close to the best; None takes the best option, the first of equals.
+        exploration: What a random decision draws from: all ``"options"``, or ``"primitive"`` actions, which last
+            one step. The latter leaves the update as it is and takes held exploration away.
     """
 
     k_max: int = 8
@@ -40,6 +42,7 @@ class PerQLearning(TabularLearner):
     target_value: str = "options"
     interrupt_margin: float | None = None
     decision_tolerance: float | None = None
+    exploration: str = "options"
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -48,6 +51,7 @@ class PerQLearning(TabularLearner):
         self.target_value = check_choice("target_value", self.target_value, STATE_VALUES)
         self.interrupt_margin = _check_allowance("interrupt_margin", self.interrupt_margin)
         self.decision_tolerance = _check_allowance("decision_tolerance", self.decision_tolerance)
+        self.exploration = check_choice("exploration", self.exploration, STATE_VALUES)
         check_margin(self.interrupt_margin, self.decision_tolerance)
 
     def table_depths(self) -> Mapping[str, int]:
@@ -60,6 +64,7 @@ class PerQLearning(TabularLearner):
             self.k_max,
             n_valued={"options": self.k_max, "primitive": 1}[self.target_value],
             bootstraps=True,
+            durations=np.ones(1) if self.exploration == "primitive" else NO_DURATIONS,
             margin=math.inf if self.interrupt_margin is None else self.interrupt_margin,
             tolerance=-1.0 if self.decision_tolerance is None else self.decision_tolerance,
         )
