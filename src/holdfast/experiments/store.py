@@ -319,9 +319,7 @@ def read_campaign(folder: str | os.PathLike[str], experiment: Experiment | None 
     return manifest, flat_table([manifest.jobs[job_id] for job_id in done], parts, manifest.columns)
 
 
-def flat_table(
-    entries: Sequence[Mapping[str, Any]], parts: Sequence[Table], columns: Sequence[str]
-) -> Table:
+def flat_table(entries: Sequence[Mapping[str, Any]], parts: Sequence[Table], columns: Sequence[str]) -> Table:
     """The rows of several jobs as one table with the settings' columns.
 
     Args:

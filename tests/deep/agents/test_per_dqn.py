@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.deep import PerDQN
 from tests.deep.probes import Pictures
 
@@ -20,3 +22,18 @@ def test_the_papers_atari_settings_make_agents():
     shapes = [tuple(parameter.shape) for parameter in model.q_net.parameters()]
     assert shapes[:6] == [(32, 4, 8, 8), (32,), (64, 32, 4, 4), (64,), (64, 64, 3, 3), (64,)]
     assert shapes[6:] == [(4, 128, 3136), (4, 128), (4, 2, 128), (4, 2)]
+
+
+def test_where_the_text_is_silent_baselines_is_a_reading_of_its_own():
+    text, baselines = PerDQN.paper_mountain_car(), PerDQN.paper_mountain_car("baselines")
+    assert text == PerDQN.paper_mountain_car(reading="text")
+    assert {name: value for name, value in baselines.items() if text.get(name) != value} == {
+        "timeout_is_terminal": True,
+        "target_value": "double",
+        "clip_gradients": "each",
+        "initialization": "baselines",
+    }
+    atari = PerDQN.paper_atari("baselines")
+    assert (atari["target_value"], atari["policy_kwargs"]) == ("double", PerDQN.paper_atari()["policy_kwargs"])
+    with pytest.raises(ValueError, match=r"^reading must be one of 'text', 'baselines', not 'code'$"):
+        PerDQN.paper_atari("code")

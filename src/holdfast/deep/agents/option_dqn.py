@@ -40,6 +40,7 @@ from holdfast.deep.arguments import (
     settled,
     signature,
 )
+from holdfast.deep.networks.initialization import initialize_as_baselines
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.option_policy import OptionPolicy
 from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
@@ -80,6 +81,7 @@ class OptionDQN(OptionAgent, DQN):
     shared_draws: bool
     target_value: str
     initial_values: str
+    initialization: str
     bootstrap: bool
     timeout_is_terminal: bool
 
@@ -160,6 +162,10 @@ class OptionDQN(OptionAgent, DQN):
             super()._setup_model()
         finally:
             self.policy_kwargs, self.replay_buffer_kwargs = given_policy_kwargs, given_replay_kwargs
+        if self.initialization == "baselines":
+            initialize_as_baselines(self.q_net)
+            for network in {self.q_net_target, self.policy.averaged_net} - {self.q_net}:
+                network.load_state_dict(self.q_net.state_dict())
         self._start_holding()
         shape = (int(self.action_space.n), self.views.n)
         if self.replay_buffer is not None and self.views.k_max > 1:

@@ -60,6 +60,7 @@ class OptionSteps(OffPolicyAlgorithm):
     action_space: spaces.Discrete
     exploration_rate: float
     max_grad_norm: float
+    clip_gradients: str
 
     clock: OptionClock
     hold_statistics: HoldStatistics
@@ -244,7 +245,9 @@ class OptionSteps(OffPolicyAlgorithm):
                 f"the loss became {residuals.loss} at step {self.num_timesteps}: "
                 "choose a smaller learning_rate or scale the rewards"
             )
-        self.policy.step(self.max_grad_norm, self._n_updates, compiled_parameters)
+        self.policy.step(
+            self.max_grad_norm, self._n_updates, compiled_parameters, clip_each=self.clip_gradients == "each"
+        )
         self.replay_buffer.update_priorities_of(batch, residuals.td_errors)
         self.update_statistics.add(residuals.row_losses, targets, batch.is_there)
         return residuals.loss

@@ -9,9 +9,10 @@ import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
+from holdfast.core.checks import check_choice
 from holdfast.deep.agents.option_dqn import OptionDQN
 from holdfast.deep.agents.option_steps import uniform_durations
-from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR, PLAIN
+from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR, PLAIN, READINGS
 from holdfast.deep.agents.regression import Residuals, regress
 from holdfast.deep.agents.targets import all_persistence_targets, held_values, state_values
 from holdfast.deep.networks.option_network import OptionQNetwork
@@ -105,11 +106,25 @@ class PerDQN(OptionValueDQN):
         return copy.deepcopy(PLAIN)
 
     @staticmethod
-    def paper_mountain_car() -> dict[str, Any]:
-        """The paper's MountainCar settings as keyword arguments, with schedules over its 600 000 steps."""
-        return copy.deepcopy(MOUNTAIN_CAR)
+    def paper_mountain_car(reading: str = "text") -> dict[str, Any]:
+        """The paper's MountainCar settings as keyword arguments, with schedules over its 600 000 steps.
+
+        Args:
+            reading: ``"text"`` for what the paper says, ``"baselines"`` for what OpenAI Baselines, on which its
+                code was built, did where it says nothing.
+        """
+        return _read(MOUNTAIN_CAR, reading)
 
     @staticmethod
-    def paper_atari() -> dict[str, Any]:
-        """The paper's Atari settings as keyword arguments, with schedules over its 2.5 million steps."""
-        return copy.deepcopy(ATARI)
+    def paper_atari(reading: str = "text") -> dict[str, Any]:
+        """The paper's Atari settings as keyword arguments, with schedules over its 2.5 million steps.
+
+        Args:
+            reading: As in ``paper_mountain_car``.
+        """
+        return _read(ATARI, reading)
+
+
+def _read(settings: dict[str, Any], reading: str) -> dict[str, Any]:
+    added = READINGS[check_choice("reading", reading, tuple(READINGS))]
+    return copy.deepcopy({**settings, **added})
