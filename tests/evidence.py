@@ -25,8 +25,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from holdfast.draw import save_figure
-from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.advice_study import VERDICTS, verdict
+from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.figures.suite import SUITE
 from holdfast.experiments.figures.suite.page import suite_page
 from holdfast.experiments.spec import Experiment
@@ -218,7 +218,7 @@ EVIDENCE = (
         "tabular_perf",
         "claims.md",
         find_experiment("tabular_perf"),
-        "Greedy returns over episodes on four grids: PerQ-learning by K above, beside TempoRL and Q-learning below",
+        "Greedy returns on four grids: PerQ-learning by K above, beside TempoRL and Q-learning below",
     ),
     grid_picture(
         "tabular_noboot",

@@ -173,7 +173,7 @@ _PARTS = _CODE.format("tabular_ablation:PARTS")
 
 EXPLORATION = (
     Measured(
-        "Random options of up to K steps cross the grids faster: Kemeny's constant has its minimum above K = 1, at "
+        "Random options of up to K steps cross the grids faster: Kemeny's constant is least above K = 1, at "
         "another K on each grid.",
         "`fig:Kemeny`",
         kemeny_minima((30,)),
@@ -340,7 +340,7 @@ GRIDS = (
         "“Often” is a claim about some grids; padded it is ahead of Q-learning on all of them.",
     ),
     Measured(
-        "The reason is that durations which a wall or an end makes infeasible are never updated: padding mends it.",
+        "The reason is that durations beyond a wall or an end are never updated: padding mends it.",
         "`fig:tabular_noboot`",
         grid_gaps("MSA8 padded", "MSA8"),
         _PARTS,

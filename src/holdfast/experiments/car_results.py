@@ -112,10 +112,11 @@ def return_lines(rows: Table) -> list[str]:
     own = published_rows(rows)
     if table_length(own) == 0:
         return [*lines, "no published seeds yet"]
+    width = max(14, *(len(name) + 2 for name in own["driver"].tolist()))
     steps = np.unique(own["step"])
     at = [steps[np.searchsorted(steps, part * steps[-1] - 1e-6)] for part in (1 / 3, 2 / 3, 1.0)]
     lines.append(
-        f"{'greedy':<14}{'runs':>5}{'reached flag':>14}" + "".join(f"{f'at {step:,.0f}':>15}" for step in at)
+        f"{'greedy':<{width}}{'runs':>5}{'reached flag':>14}" + "".join(f"{f'at {step:,.0f}':>15}" for step in at)
     )
     for name in dict.fromkeys(own["driver"].tolist()):
         found, trained = (_returns(own, str(name), column) for column in ("greedy", "return"))
@@ -127,7 +128,7 @@ def return_lines(rows: Table) -> list[str]:
             mean, _, high = mean_interval(returns[:, x == step][:, 0])
             cells.append(f"{mean:.1f}" + ("" if np.isnan(high) else f" ±{high - mean:.0f}"))
         reached = int(((returns > WORST) | (trained[1] > WORST)).any(axis=1).sum())
-        lines.append(f"{name:<14}{len(returns):>5}{reached:>14}" + "".join(f"{cell:>15}" for cell in cells))
+        lines.append(f"{name:<{width}}{len(returns):>5}{reached:>14}" + "".join(f"{cell:>15}" for cell in cells))
     return lines
 
 

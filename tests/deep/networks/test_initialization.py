@@ -39,7 +39,7 @@ def test_convolutions_and_the_other_agents():
     model = PerDQN(env=Pictures(shape=(84, 84, 4)), **settings, device="cpu")
     first = model.q_net.features_extractor.layers[0]
     # 4 and 32 channels of 8×8 cells.
-    assert first.weight.abs().max() == pytest.approx(math.sqrt(6.0 / (64 * (4 + 32))), rel=0.01)
+    assert first.weight.detach().abs().max().item() == pytest.approx(math.sqrt(6.0 / (64 * (4 + 32))), rel=0.01)
     assert not first.bias.any()
     skips = TempoRLDQN("MlpPolicy", "CartPole-v1", initialization="baselines", buffer_size=50)
     linear = [layer for layer in skips.q_net.modules() if isinstance(layer, th.nn.Linear)]

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.deep import PerDQN
 from holdfast.draw import save_figure
+from holdfast.experiments.car_ablation import DRIVERS, PARTS
 from holdfast.experiments.car_results import choice_areas, chosen_readings, published_rows
 from holdfast.experiments.car_training import PUBLISHED, dqn, ez_greedy, family, per_dqn
 from holdfast.experiments.figures import find_experiment
@@ -212,3 +213,31 @@ def test_what_is_missing_is_left_out(all_rows: dict[str, Table]) -> None:
     only = select(all_rows["mtcar"], driver="PerDQN(8)")
     figure = find_experiment("mtcar").draw(only)
     assert [line.get_label() for line in figure.axes[0].lines] == ["PerDQN(8), 1 run"]
+
+
+def test_what_makes_it_work_is_asked_with_the_published_settings() -> None:
+    jobs = PARTS.jobs("laptop")
+    assert len(jobs) == 5 * len(DRIVERS)
+    assert {job.setting["steps"] for job in jobs} == {150_000}
+    assert {job.seed for job in jobs} == set(range(100, 105))
+    whole = next(job.setting for job in jobs if job.setting["driver"] == "PerDQN(8)")
+    for job in jobs:
+        assert job.setting["reading"] == PUBLISHED[family(job.setting["algorithm"])]
+        if job.setting["driver"].startswith("PerDQN(8), "):
+            # One thing alone is another.
+            own = {**job.setting["arguments"]}
+            assert {**whole, "driver": job.setting["driver"], "arguments": own} == job.setting
+            assert own.pop("k_max") == 8
+            assert len(own) == (2 if "one body" in job.setting["driver"] else 1)
+        known = set(find_algorithm(job.setting["algorithm"]).arguments())
+        assert set(job.setting["arguments"]) <= known
+    # At the paper's scale the whole is the same job as in the figures.
+    assert {job.id for job in PARTS.jobs("paper")} & {job.id for job in find_experiment("mtcar").jobs("paper")}
+
+
+def test_its_rows_and_picture(tmp_path: Path) -> None:
+    jobs = [job for job in PARTS.jobs("smoke") if "," in job.setting["driver"]]
+    rows = rows_of(PARTS, tmp_path / "parts", jobs)
+    figure = PARTS.draw(rows)
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["exploration and update", "parts of the update"]
+    assert len(check_summary(PARTS, rows)) == 1 + len(jobs)

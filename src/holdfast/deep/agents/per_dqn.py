@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice
+from holdfast.core.targets import STATE_VALUES
 from holdfast.deep.agents.option_dqn import OptionDQN
 from holdfast.deep.agents.option_steps import uniform_durations
 from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR, PLAIN, READINGS
 from holdfast.deep.agents.regression import Residuals, regress
 from holdfast.deep.agents.targets import all_persistence_targets, held_values, state_values
+from holdfast.deep.arguments import Argument, choice
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.replay.views import OptionBatch, Views
 from holdfast.deep.speed.shortcuts import can_keep_targets, compiled_parameters
@@ -92,12 +94,28 @@ class PerDQN(OptionValueDQN):
     Paper: Algorithm per-dqn
     """
 
+    added_arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument(
+            "exploration",
+            "options",
+            "str",
+            'What a random decision draws from: all ``"options"``, or ``"primitive"`` actions of one step.',
+            choice(STATE_VALUES),
+        ),
+    )
+    exploration: str
+
     @property
     def views(self) -> Views:
         """One for every persistence."""
         return Views(self.k_max, self.bootstrap, persistences=self.persistences, shared_draws=self.shared_draws)
 
+    def _mean_random_hold(self) -> float:
+        return 1.0 if self.exploration == "primitive" else super()._mean_random_hold()
+
     def _random_durations(self, n: int) -> NDArray[np.int64]:
+        if self.exploration == "primitive":
+            return np.ones(n, dtype=np.int64)
         return uniform_durations(n, self.k_max, self.persistences)
 
     @staticmethod
