@@ -40,7 +40,7 @@ from tests.claims.grid_tables import (
     more_updates_text,
     times_text,
 )
-from tests.claims.kept import FOLDERS, Kept
+from tests.claims.kept import FOLDERS, kept_in
 from tests.claims.page import claims_text
 from tests.claims.public_record import record_text
 
@@ -183,7 +183,7 @@ def grid_figure(experiment: Experiment) -> Callable[[Path], Figure | None]:
     """The picture of an experiment, from whichever folders have its rows."""
 
     def figure(results: Path) -> Figure | None:
-        rows = Kept(results).table(experiment)
+        rows = kept_in(results).table(experiment)
         return None if rows is None else experiment.draw(rows)
 
     return figure

@@ -13,7 +13,7 @@ from holdfast.experiments.tabular_curves import Agent, equal_q, per_q, plain_q, 
 from holdfast.experiments.tabular_study import plan as study_plan
 from holdfast.stats.estimates import Estimate, mean_estimate
 from tests.claims.findings import GRID_NAMES
-from tests.claims.kept import LONG, RANDOM, ZERO, Kept
+from tests.claims.kept import LONG, RANDOM, ZERO, Kept, kept_in
 
 _HEAD = "| agent | " + " | ".join(GRID_NAMES.values()) + " |\n" + "|---" * (len(GRID_NAMES) + 1) + "|\n"
 
@@ -48,23 +48,23 @@ def _names(agents: Sequence[Agent]) -> list[str]:
 def grid_scores_text(results: Path) -> str:
     """All learners from zero values."""
     agents = list(dict.fromkeys(setting["agent"] for setting, _ in study_plan("paper")))
-    return _table(Kept(results), agents, ZERO)
+    return _table(kept_in(results), agents, ZERO)
 
 
 def grid_gaps_text(results: Path) -> str:
     """How far PerQ(8) is above some of them."""
-    return _table(Kept(results), ["Q", "MSA8", "MSA8 padded", "TempoRL8 padded"], ZERO, minus="PerQ8")
+    return _table(kept_in(results), ["Q", "MSA8", "MSA8 padded", "TempoRL8 padded"], ZERO, minus="PerQ8")
 
 
 def more_updates_text(results: Path) -> str:
     """PerQ-learning beside Q-learning with more updates, from random values."""
     agents = [plain_q(), *(agent for k in (4, 8, 16) for agent in (per_q(k), repeated_q(k), equal_q(k)))]
-    return _table(Kept(results), _names(agents), RANDOM)
+    return _table(kept_in(results), _names(agents), RANDOM)
 
 
 def grid_parts_text(results: Path) -> str:
     """PerQ-learning and its parts, with each choice."""
-    kept = Kept(results)
+    kept = kept_in(results)
     parts = [
         f"{choice[0].upper()}{choice[1:]}:\n\n{table}"
         for choice in (ZERO, RANDOM, LONG)
@@ -75,7 +75,7 @@ def grid_parts_text(results: Path) -> str:
 
 def times_text(results: Path) -> str:
     """Milliseconds of a run, the least of each grid in bold."""
-    rows = Kept(results).figure("tabular_times")
+    rows = kept_in(results).figure("tabular_times")
     if rows is None:
         return ""
     columns = [matrix(select(rows, grid=grid), "seconds", "k_max") for grid in GRID_NAMES]

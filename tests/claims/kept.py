@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.experiments.figures import find_experiment
-from holdfast.experiments.figures.grid_returns import PRINTED
+from holdfast.experiments.manifest import read_manifest
 from holdfast.experiments.shared_rows import kept_table
 from holdfast.experiments.spec import Experiment
-from holdfast.experiments.tables import Table, select
-from holdfast.experiments.tabular_ablation import CHOICES, PARTS
-from holdfast.experiments.tabular_curves import AS_PRINTED, Learning
-from holdfast.experiments.tabular_results import scores
-from holdfast.experiments.tabular_study import ALL_LEARNERS
+from holdfast.experiments.store import row_folder
+from holdfast.experiments.tables import Table, matrix
+from holdfast.experiments.tabular_ablation import CHOICES
+from holdfast.experiments.tabular_curves import AS_PRINTED, SIZES, STUDY, Learning
 
 Floats = NDArray[np.float64]
 
@@ -57,42 +58,53 @@ class Kept:
 
     def table(self, experiment: Experiment, scale: str = "paper") -> Table | None:
         """The rows of an experiment, in whichever folders."""
-        folders = sorted(path.parent for path in self.results.glob("*/rows.csv"))
-        return kept_table(experiment, scale, folders)
+        if (experiment.label, scale) not in self._tables:
+            self._tables[experiment.label, scale] = kept_table(experiment, scale, self._folders)
+        return self._tables[experiment.label, scale]
 
     def figure(self, label: str, scale: str = "paper") -> Table | None:
         """The rows of a figure."""
         return self.table(find_experiment(label), scale)
 
-    @cached_property
-    def _grids(self) -> tuple[Table, ...]:
-        found = [self.table(one) for one in (ALL_LEARNERS, PARTS, find_experiment("tabular_multi"), PRINTED)]
-        return tuple(table for table in found if table is not None)
+    def grid_curve(self, agent: str, grid: str, choice: str = ZERO) -> tuple[Floats, Floats] | None:
+        """Episodes (n,), and the greedy returns of each run around them, (run, n)."""
+        return self._curves.get((agent, grid, *_chosen(vars(_LEARNING[choice]))))
 
     def grid_scores(self, agent: str, grid: str, choice: str = ZERO) -> Floats | None:
         """Mean greedy return over all episodes of each run, (run,)."""
-        learning = _LEARNING[choice]
-        where = {name: getattr(learning, name) for name in ("initial_std", "step_limit", "alpha")}
-        for table in self._grids:
-            found = scores(select(table, **where), agent, grid)
-            if found is not None:
-                return found
-        return None
+        found = self.grid_curve(agent, grid, choice)
+        return None if found is None else found[1].mean(axis=1)
 
-    def grid_curve(self, agent: str, grid: str, choice: str = ZERO) -> tuple[Floats, Floats] | None:
-        """Episodes (n,), and the greedy returns of each run around them, (run, n)."""
-        from holdfast.experiments.tables import matrix
+    @cached_property
+    def _tables(self) -> dict[tuple[str, str], Table | None]:
+        return {}
 
-        learning = _LEARNING[choice]
-        for table in self._grids:
-            own = select(
-                table,
-                initial_std=learning.initial_std,
-                step_limit=learning.step_limit,
-                alpha=learning.alpha,
-                agent=agent,
-                grid=grid,
-            )
-            if len(own["seed"]) > 0:
-                return matrix(own, "greedy", "episode")
-        return None
+    @cached_property
+    def _folders(self) -> list[Path]:
+        return sorted(path.parent for path in self.results.glob("*/rows.csv"))
+
+    @cached_property
+    def _curves(self) -> dict[tuple[Any, ...], tuple[Floats, Floats]]:
+        """By agent, grid and what the choices differ in."""
+        found = {}
+        for folder in self._folders:
+            manifest = read_manifest(folder)
+            if manifest is None or manifest.study != STUDY:
+                continue
+            rows = row_folder(folder)
+            for job_id, entry in manifest.jobs.items():
+                setting = entry["setting"]
+                key = setting["agent"], setting["grid"], *_chosen(setting)
+                if setting["runs"] == SIZES["paper"].runs and key not in found:
+                    found[key] = matrix(rows.read(job_id, manifest), "greedy", "episode")
+        return found
+
+
+def _chosen(setting: Mapping[str, Any]) -> tuple[float, float, float]:
+    return setting["initial_std"], setting["step_limit"], setting["alpha"]
+
+
+@cache
+def kept_in(results: Path) -> Kept:
+    """The rows in a folder, read once."""
+    return Kept(results)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.claims.findings import UNTESTED, Finding, verdict
-from tests.claims.kept import Kept
+from tests.claims.kept import Kept, kept_in
 from tests.claims.statements import (
     ATARI,
     ATARI_REASON,
@@ -25,7 +25,7 @@ _MEASURED = "| claim | where | verdict | numbers | command | rows |\n|---|---|--
 
 def claims_text(results: Path) -> str:
     """All tables."""
-    kept = Kept(results)
+    kept = kept_in(results)
     groups: dict[str, Sequence[Measured]] = {
         "Exploration": EXPLORATION,
         "Synchronous learning": SYNCHRONOUS,

@@ -9,7 +9,7 @@ from holdfast.experiments.figures.suite import SUITE
 from holdfast.experiments.figures.suite.measures import agents_of, measure, tasks_of
 from holdfast.stats.estimates import mean_estimate
 from tests.claims.findings import told
-from tests.claims.kept import Kept
+from tests.claims.kept import kept_in
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ PUBLISHED = (
 
 def record_text(results: Path) -> str:
     """A table: ours of each task, then theirs."""
-    rows = Kept(results).table(SUITE)
+    rows = kept_in(results).table(SUITE)
     lines = ["| task | agent | steps | return | what differs |", "|---|---|---|---|---|"]
     for environment in dict.fromkeys(one.environment for one in PUBLISHED):
         for task in tasks_of(rows) if rows is not None else ():
