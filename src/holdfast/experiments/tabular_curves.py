@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,7 +204,11 @@ def learn(setting: Mapping[str, Any], seeds: Sequence[int], evaluate: bool = Tru
 
     arguments = {name: value for name, value in setting.items() if name not in _NOT_OF_THE_LEARNER}
     learner = find_algorithm(setting["algorithm"]).load()
-    env = FrozenLake16 if setting["grid"] == "frozen-lake" else make_env(setting["grid"])
+    # A learner's limit can only shorten the grid's own.
+    limit = {"step_limit": setting["step_limit"]}
+    env = (
+        partial(FrozenLake16, **limit) if setting["grid"] == "frozen-lake" else make_env(setting["grid"], **limit)
+    )
     result: FitResult = learner(epsilon=Exponential(setting["epsilon_decay"]), **arguments).fit(
         env, setting["episodes"], seeds, loop="compiled", evaluate=evaluate
     )
