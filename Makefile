@@ -29,7 +29,7 @@ help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
 	@awk -F ':.* ## ' '/^[a-z-]+:.* ## / { printf "  %-14s%s\n", $$1, $$2 }' Makefile
 
-demo: $(INSTALLED) ## train PerDQN on MountainCar beside DQN and draw both, into demo/: two minutes
+demo: $(INSTALLED) ## train PerDQN on MountainCar beside DQN and draw both, into demo/: about a minute
 	@$(BIN)/holdfast demo $(ARGS)
 
 demo-quick: $(INSTALLED) ## the same with tables on a grid, into demo/quick/: half a minute

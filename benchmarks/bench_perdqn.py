@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch as th
 from stable_baselines3 import DQN
 
-from benchmarks.harness import Row, Settings, Table, Timing, compare, growth
+from benchmarks.harness import Row, Settings, Table, compare, growth, time_parts
 from holdfast import PerDQN
 from holdfast.deep.arguments import DEFAULT_TRUNK
 from holdfast.deep.networks import option_policy
@@ -152,29 +150,13 @@ def _parts(settings: Settings) -> Table:
     steps = 30 if settings.quick else 1000
     agent = _persistent(8)
     agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
-    repetitions = []
-    for _ in range(settings.repetitions):
-        with _stopwatches(agent) as seconds:
-            began = time.perf_counter()
-            agent.learn(steps, reset_num_timesteps=False, log_interval=10**9)
-            whole = time.perf_counter() - began
-        inside = {name: value / steps for name, value in seconds.items()}
-        repetitions.append({"collect and the rest": whole / steps - sum(inside.values()), **inside})
-    whole_step = Timing(tuple(sum(parts.values()) for parts in repetitions))
-    rows = [Row("a step with its update", whole_step, 1.0)]
-    for name in repetitions[0]:
-        timing = Timing(tuple(parts[name] for parts in repetitions))
-        rows.append(Row(f"  {name}", timing, timing.ratio_to(whole_step)))
-    update = sum(
-        np.median([parts[name] for parts in repetitions])
-        for name in repetitions[0]
-        if name != "collect and the rest"
-    )
+    rows, parts = time_parts(settings, _watched(agent), lambda: _training(agent, steps)(), steps)
+    update = sum(timing.median for timing in parts.values())
     operations = _operations(agent.q_net, 8 * 32)
     rate, peak = operations / update, _sgemm_rate()
     return Table(
         f"Where the time of PerDQN(8) goes, {steps} steps",
-        tuple(rows),
+        rows,
         (
             f"An update does {operations / 1e6:.0f} million operations at {rate / 1e9:.1f} GFLOP/s, "
             f"{rate / peak:.0%} of the {peak / 1e9:.0f} GFLOP/s that a product of 1024×1024 matrices reaches. "
@@ -184,42 +166,16 @@ def _parts(settings: Settings) -> Table:
     )
 
 
-@contextmanager
-def _stopwatches(agent: PerDQN) -> Iterator[dict[str, float]]:
-    """Measure the parts of the updates while the agent learns."""
-    hand, buffer = agent.q_net.hand_pass, agent.replay_buffer
-    assert buffer is not None
-    watched = {
-        "sample": (buffer, "sample"),
+def _watched(agent: PerDQN) -> dict[str, tuple[object, str]]:
+    """The parts of an update."""
+    return {
+        "sample": (agent.replay_buffer, "sample"),
         "targets": (agent, "_targets"),
-        "forward": (hand, "values"),
-        "backward": (hand, "backward"),
+        "forward": (agent.q_net.hand_pass, "values"),
+        "backward": (agent.q_net.hand_pass, "backward"),
         "clip and optimiser": (option_policy, "optimizer_step"),
-        "priorities": (buffer, "update_priorities"),
+        "priorities": (agent.replay_buffer, "update_priorities"),
     }
-    seconds = dict.fromkeys(watched, 0.0)
-    originals = {name: getattr(owner, attribute) for name, (owner, attribute) in watched.items()}
-
-    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def measure(*arguments: Any, **keywords: Any) -> Any:
-            began = time.perf_counter()
-            try:
-                return function(*arguments, **keywords)
-            finally:
-                seconds[name] += time.perf_counter() - began
-
-        return measure
-
-    for name, (owner, attribute) in watched.items():
-        setattr(owner, attribute, timed(name, originals[name]))
-    try:
-        yield seconds
-    finally:
-        for name, (owner, attribute) in watched.items():
-            if owner is option_policy:
-                setattr(owner, attribute, originals[name])
-            else:
-                delattr(owner, attribute)
 
 
 def _operations(network: OptionQNetwork, rows: int) -> float:

@@ -1,4 +1,4 @@
-"""Stacked images in the replay: what they weigh, how fast they are drawn, and what a checkpoint of them costs."""
+"""Images: how fast agents train on them, what they weigh in the replay, and what a checkpoint of them costs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 
 from benchmarks.harness import Row, Settings, Table, Timing, compare, format_bytes
+from benchmarks.pixel_training import training_tables
 from holdfast import PerDQN
 from holdfast.deep.replay.frame_store import FrameStore
 from holdfast.deep.replay.observation_store import ArrayStore, ObservationStore
@@ -96,6 +97,7 @@ class Film(gymnasium.Env[Any, Any]):
 def tables(settings: Settings) -> Iterator[Table]:
     """One table per question."""
     th.set_num_threads(1)
+    yield from training_tables(settings)
     yield _memory(settings)
     yield from _reading_and_writing(settings)
     yield _checkpoints(settings)

@@ -25,7 +25,8 @@ import statistics
 import textwrap
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "format_table",
     "growth",
     "peak_bytes",
+    "time_parts",
     "use_one_thread",
 ]
 
@@ -151,6 +153,62 @@ def compare(
         Row(name, timing, timing.ratio_to(baseline), (facts or {}).get(name, {}))
         for name, timing in timings.items()
     )
+
+
+def time_parts(
+    settings: Settings, watched: Mapping[str, tuple[object, str]], case: Callable[[], object], steps: int
+) -> tuple[tuple[Row, ...], dict[str, Timing]]:
+    """Where the time of a training goes, by stopwatches around methods and functions while ``case`` runs.
+
+    Args:
+        settings: How often.
+        watched: By what is shown, the owner of each and its name there. None may be called by another.
+        case: What is measured.
+        steps: Of which it has so many.
+
+    Returns:
+        A row for a whole step, one for what is left of it and one for each part; and the parts' own timings.
+    """
+    repetitions = []
+    for _ in range(settings.repetitions):
+        with _stopwatches(watched) as seconds:
+            whole = _seconds_per_call(case, 1)
+        inside = {name: value / steps for name, value in seconds.items()}
+        repetitions.append({"everything else": whole / steps - sum(inside.values()), **inside})
+    whole_step = Timing(tuple(sum(parts.values()) for parts in repetitions))
+    timings = {name: Timing(tuple(parts[name] for parts in repetitions)) for name in repetitions[0]}
+    rows = [Row("a step with its update", whole_step, 1.0)]
+    rows += [Row(f"  {name}", timing, timing.ratio_to(whole_step)) for name, timing in timings.items()]
+    return tuple(rows), {name: timings[name] for name in watched}
+
+
+@contextmanager
+def _stopwatches(watched: Mapping[str, tuple[object, str]]) -> Iterator[dict[str, float]]:
+    """Seconds spent in each of what is watched."""
+    seconds = dict.fromkeys(watched, 0.0)
+    is_own = {name: attribute in vars(owner) for name, (owner, attribute) in watched.items()}
+    originals = {name: getattr(owner, attribute) for name, (owner, attribute) in watched.items()}
+
+    def timed(name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def measure(*arguments: object, **keywords: object) -> object:
+            began = time.perf_counter()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                seconds[name] += time.perf_counter() - began
+
+        return measure
+
+    for name, (owner, attribute) in watched.items():
+        setattr(owner, attribute, timed(name, originals[name]))
+    try:
+        yield seconds
+    finally:
+        for name, (owner, attribute) in watched.items():
+            if is_own[name]:
+                setattr(owner, attribute, originals[name])
+            else:
+                delattr(owner, attribute)
 
 
 def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:

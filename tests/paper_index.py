@@ -81,13 +81,8 @@ ITEMS = {
 STATEMENTS = {"Lemma", "Theorem", "Corollary"}
 
 # Take an item off when its code lands, and lower the number with it. Neither ever grows.
-PENDING = [
-    "fig:atari",
-    "fig:atariK",
-    "fig:freeway_comp",
-    "fig:freeway_extended",
-]
-PENDING_AT_MOST = 4
+PENDING: list[str] = []
+PENDING_AT_MOST = 0
 
 
 class Claim(NamedTuple):

@@ -18,7 +18,7 @@ from holdfast.runs import RunFolder
 
 PICTURES = ("curves.png", "policy.png", "values.png", "holds.png", "training.png", "film.gif")
 
-SMALL = {"80000": "400"}
+SMALL = {"40000": "400"}
 SETTINGS = ("learning_starts=50", 'policy_kwargs={"net_arch": [8]}')
 
 

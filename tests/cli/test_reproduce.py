@@ -201,8 +201,7 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("reproduce sinc", "not 'sinc'; did you mean sync or sync_val?"),
         ("reproduce all --csv x.csv", "--csv must be given with one label, not with all"),
-        ("reproduce atari", "LABEL names 'atari', a figure of the paper that cannot be made yet"),
-        ("reproduce fig:freeway_COMP", "cannot be made yet"),
+        ("reproduce fig:freeway_COMB", "did you mean freeway_comp"),
         ("reproduce all --only seed=0", "--only and --keep must be given with one label, not with all"),
         ("reproduce sync --only rule", "--only must be NAME=VALUE, not 'rule'"),
         ("reproduce sync --only rul=q", "--only must name one of seed, rule, k_max, alpha"),

@@ -182,7 +182,7 @@ def test_a_write_that_fails_half_way_keeps_the_old_files(
 def figure_of(name: str, k_max: int) -> tuple[Figure, NDArray[np.float64]]:
     env = make_env(name)
     mdp = TabularMDP.from_gymnasium(env, 0.99)
-    return _figure(_solve(name, env, mdp, k_max), env), k_values(mdp, k_max)
+    return _figure(_solve(name, env, mdp, range(1, k_max + 1)), env), k_values(mdp, k_max)
 
 
 def panels(figure: Figure) -> list[np.ma.MaskedArray[Any, Any]]:
@@ -267,3 +267,60 @@ def test_cliff_walking_is_drawn_as_the_grid_it_is() -> None:
     assert first.shape == (4, 12)
     assert first[3, 0] == pytest.approx(expected[36, 0])
     assert np.ma.getmaskarray(first)[3, 11]
+
+
+def test_a_cost_and_a_sparse_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "cliff", "--decision-cost", "0.5", "--persistences", "1,2,4,8", "-o", "out"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "cliff: 60 states, 4 actions, gamma 0.99, k in 1,2,4,8, decision cost 0.5"
+    # Down for 8 steps, of which the border takes three; right for 8; up for 8, again three too many; right for 1.
+    assert "  best path           25 steps, 4 decisions, return 1 without the cost" in lines
+    worth = 0.99**24 - 0.5 * (1 + 0.99**8 + 0.99**16 + 0.99**24)
+    assert f"  V*(start)           {worth:.6g}" in lines
+    table = lines[lines.index(next(line for line in lines if "V*_k(start)" in line)) + 1 :][:4]
+    assert [row.split()[0] for row in table] == ["1", "2", "4", "8"]
+    assert all(len(line) <= 80 for line in lines)
+    with np.load("out/values.npz", allow_pickle=False) as data:
+        assert data["persistences"].tolist() == [1, 2, 4, 8]
+        assert data["decision_cost"] == 0.5
+        assert data["q"].shape == (60, 4, 4)
+
+
+def test_prices(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, third = numbers(["cliff", "--prices"], capsys)["prices"]
+    assert (first["low"], third["high"]) == (0.0, None)
+    # Down for 3 or for 8 steps, right for 8, up for 3 or 5, right once: where γ^14 − c·short = γ^21 − c·long.
+    short, long = 1 + 0.99**3 + 0.99**11 + 0.99**14, 1 + 0.99**8 + 0.99**16 + 0.99**21
+    assert first["high"] == second["low"] == pytest.approx((0.99**14 - 0.99**21) / (short - long), rel=1e-9)
+    # Then −γ − c, in a hole after two steps, is better.
+    assert second["high"] == third["low"] == pytest.approx((0.99**21 + 0.99) / (long - 1), rel=1e-9)
+    assert [row["path"] for row in (first, second, third)] == [
+        {"steps": 15, "decisions": 4, "total": 1.0},
+        {"steps": 22, "decisions": 4, "total": 1.0},
+        {"steps": 2, "decisions": 1, "total": -1.0},
+    ]
+
+
+def test_prices_by_chance_have_no_path(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "cliff", "--prices", "--k-max", "2", "--env-kwargs", "slip=0.1", "-o", "out"]) == 0
+    rows = capsys.readouterr().out.partition("The best policy by what a decision costs")[2].splitlines()[3:]
+    assert rows[0].split()[:6] == ["0", "to", rows[0].split()[2], "-", "-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--decision-cost", "-1"], "--decision-cost must be a finite number of at least 0, not -1.0"),
+        (["--decision-cost", "nan"], "--decision-cost must be a finite number of at least 0, not nan"),
+        (["--decision-cost", "inf"], "--decision-cost must be a finite number of at least 0, not inf"),
+        (["--persistences", "2,4"], "--persistences must begin with 1 and increase, as [1, 2, 4, 8] does"),
+        (["--persistences", "1,4,2"], "--persistences must begin with 1 and increase, as [1, 2, 4, 8] does"),
+        (["--persistences", "1,2,2"], "--persistences must begin with 1 and increase, as [1, 2, 4, 8] does"),
+        (["--prices", "--gamma", "1"], "--gamma must be below 1 to weigh returns against decisions"),
+    ],
+)
+def test_costs_and_sets_that_are_refused(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", "cliff", *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"holdfast solve: {sentence}")

@@ -404,3 +404,51 @@ def test_a_file_of_options_may_be_reached_through_a_link(tmp_path: Path) -> None
     (tmp_path / "link.json").symlink_to("real.json")
     assert main(["train", "--config", str(tmp_path / "link.json"), "--out", str(tmp_path / "run"), "--quiet"]) == 0
     assert len((tmp_path / "run/metrics.csv").read_text().splitlines()) == 6
+
+
+def test_a_cost_and_a_sparse_set_in_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--persistences", "1,2,4", "--decision-cost", "0.01", "--episodes", "60", "--quiet"]
+    assert main(["train", "cliff", "--algo", "perq", *options]) == 0
+    run = Path("runs/cliff-perq-k1-2-4-c0.01-s0")
+    config = json.loads((run / "config.json").read_text())
+    assert config["set"]["persistences"] == [1, 2, 4]
+    assert config["set"]["decision_cost"] == 0.01
+    capsys.readouterr()
+    assert main(["evaluate", str(run), "--episodes", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # Returns are those of the environment; no hold is longer than the longest of the set.
+    assert set(found["returns"]) <= {-1.0, 0.0, 1.0}
+    assert max(int(k) for k in found["holds"]) <= 4
+    assert main(["evaluate", str(run), "--interrupt-margin", "0.001"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("holdfast evaluate: --interrupt-margin must be at least decision_cost, which is 0.01")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--algo", "perq", "--decision-cost", "-1"], "--decision-cost must be a finite number of at least 0"),
+        (["--algo", "perq", "--decision-cost", "nan"], "--decision-cost must be a finite number of at least 0"),
+        (["--algo", "perq", "--decision-cost", "inf"], "--decision-cost must be a finite number of at least 0"),
+        (["--algo", "q", "--decision-cost", "1"], "--decision-cost must not be given for q: its values do not"),
+        (["--algo", "temporl-q", "--decision-cost", "1"], "--decision-cost must not be given for temporl-q: its"),
+        (["--algo", "perq", "--persistences", "1,4,2"], "--persistences must begin with 1 and increase"),
+        (["--algo", "q", "--persistences", "1,2"], "--persistences must not be given for q"),
+        (
+            ["--algo", "perq", "--decision-cost", "1", "--set", "target_value=primitive"],
+            "--set: target_value must not be 'primitive' where",
+        ),
+        (
+            ["--algo", "perq", "--decision-cost", "1", "--set", "interrupt_margin=0.5"],
+            "--set: interrupt_margin must be at least",
+        ),
+    ],
+)
+def test_costs_and_sets_that_are_refused(
+    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "cliff", *options, "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"holdfast train: {sentence}")
+    assert error.count("\n") == 1
+    assert not Path("runs").exists()

@@ -15,6 +15,7 @@ from holdfast.core.checks import (
     check_persistences,
     check_probability,
     check_real,
+    check_truth,
 )
 
 
@@ -197,3 +198,16 @@ def test_the_numbers_of_a_set_are_whole_and_at_least_1():
         check_persistences("persistences", [1, 2.5])
     with pytest.raises(ValueError, match=r"^each of persistences must be a whole number of at least 1, not 0$"):
         check_persistences("persistences", [0, 1])
+
+
+@pytest.mark.parametrize("value", [True, np.True_, False])
+def test_truth_is_a_bool(value):
+    found = check_truth("fire", value)
+    assert type(found) is bool
+    assert found == value
+
+
+@pytest.mark.parametrize("value", [1, 0, None, "yes"])
+def test_nothing_else_is_true_or_false(value):
+    with pytest.raises(TypeError, match="fire must be true or false, not "):
+        check_truth("fire", value)

@@ -170,6 +170,31 @@ class Carousel(Probe):
         return sum(cls.gamma**i for i in range(k) if seats[i] == 2) + cls.gamma**k * best
 
 
+class PricedPier(Pier):
+    """The pier where each decision costs: to walk to its end in one decision is worth more than in two."""
+
+    cost = 0.2
+
+    @classmethod
+    def q_star(cls, state: int, action: int, k: int) -> float:
+        to_the_end = 3 - state
+        if action == cls.JUMP or k > to_the_end:
+            return super().q_star(state, action, k)
+        # Behind the walk there is the jump to decide on; before that, if the walk ends too early, the rest of it.
+        walked = cls.gamma**to_the_end * (1.0 - cls.cost)
+        return walked - (cls.gamma**k * cls.cost if k < to_the_end else 0.0)
+
+
+class PricedDelay(DelayedReward):
+    """The delayed reward where each decision costs: held for one step, the second step has to be decided on."""
+
+    cost = 0.2
+
+    @classmethod
+    def q_star(cls, state: int, action: int, k: int) -> float:
+        return 1.0 if state == 1 else cls.gamma * (1.0 - (cls.cost if k == 1 else 0.0))
+
+
 class Pictures(gym.Env[Any, int]):
     """Noise in pictures, alone or with a number beside them."""
 

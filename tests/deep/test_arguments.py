@@ -92,6 +92,7 @@ def test_what_is_the_policys_gets_there_from_the_agent_alone(argument):
         made(PerDQN, policy_kwargs={argument.name: argument.default})
     given = {"persistences": (1, 3), "head_arch": [5], "dueling": "options", "normalize_observations": "space"}
     given |= {"decision_tolerance": 0.25, "interrupt_margin": 0.5, "layer_norm": True, "average_rate": 0.125}
+    given |= {"decision_cost": 0.125}
     policy = made(PerDQN, **given).policy
     assert getattr(policy, argument.name) == (given | {"k_max": 3})[argument.name]
 

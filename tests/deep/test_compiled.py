@@ -27,7 +27,8 @@ for over in (False, False, True):
 rewards = buffer.sample(64).rewards.max(axis=1)
 row, one = np.zeros((1, 1), np.int64), np.ones((1, 1), np.float32)
 values = np.full((1, 1, 1), 5.0, np.float32)
-target = kept_targets(values, row, row - 1, row, row, persistence_positions((1,)), one, one, 0 * one, False)
+places, free = persistence_positions((1,)), 0 * one[0, 0]
+target = kept_targets(values, row, row - 1, row, row, places, one, one, 0 * one, False, free)
 print(*rewards, *target.ravel())
 """
 

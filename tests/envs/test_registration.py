@@ -14,6 +14,8 @@ from holdfast.envs.registration import GRID_ID
 
 IDS = [f"holdfast/{name}-v0" for name in ("Cliff", "Bridge", "ZigZag", "Open", "SyncGrid", "FrozenLake16")]
 
+FINE = [f"holdfast/{name}Fine-v0" for name in ("MountainCar", "CartPole", "Acrobot")]
+
 
 @pytest.mark.parametrize("name", IDS)
 def test_every_id_makes_its_environment(name: str) -> None:
@@ -61,7 +63,7 @@ def test_importing_the_package_registers() -> None:
     code = "import gymnasium, holdfast.envs; print(sorted(n for n in gymnasium.registry if 'holdfast/' in n))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(
-        sorted([*IDS, "holdfast/Grid-v0", "holdfast/Atari-v0", "holdfast/MinAtar-v0"])
+        sorted([*IDS, *(f"holdfast/{name}-v0" for name in ("Grid", "Atari", "MinAtar")), *FINE])
     )
 
 

@@ -34,9 +34,11 @@ def held_reward(P: Floats, r: Floats, gamma: float, k: int) -> Floats:
     return total
 
 
-def option_optimality(P: Floats, r: Floats, gamma: float, terminal: NDArray[np.bool_], f: Floats) -> Floats:
-    """T*_K f."""
-    best = [0.0 if terminal[s] else max(f[s].ravel()) for s in range(len(P))]
+def option_optimality(
+    P: Floats, r: Floats, gamma: float, terminal: NDArray[np.bool_], f: Floats, cost: float = 0.0
+) -> Floats:
+    """T*_K f, where each decision costs ``cost``."""
+    best = [0.0 if terminal[s] else max(f[s].ravel()) - cost for s in range(len(P))]
     return after_holding(P, r, gamma, best, f.shape[2])
 
 
@@ -70,13 +72,43 @@ def bootstrap(P: Floats, r: Floats, gamma: float, terminal: NDArray[np.bool_], k
 
 
 def all_persistence(
-    P: Floats, r: Floats, gamma: float, terminal: NDArray[np.bool_], kappa: int, f: Floats
+    P: Floats, r: Floats, gamma: float, terminal: NDArray[np.bool_], kappa: int, f: Floats, cost: float = 0.0
 ) -> Floats:
-    """H^κ f."""
+    """H^κ f, where each decision costs ``cost``."""
     longer = np.arange(1, f.shape[2] + 1) > kappa
     return np.where(
-        longer, bootstrap(P, r, gamma, terminal, kappa, f), option_optimality(P, r, gamma, terminal, f)
+        longer, bootstrap(P, r, gamma, terminal, kappa, f), option_optimality(P, r, gamma, terminal, f, cost)
     )
+
+
+def sparse_all_persistence(
+    P: Floats,
+    r: Floats,
+    gamma: float,
+    terminal: NDArray[np.bool_],
+    kappa: int,
+    f: Floats,
+    durations: tuple[int, ...],
+    cost: float = 0.0,
+) -> Floats:
+    """H^κ f over a sparse set: of k steps see k, or as many of κ as leave a rest in the set, or nothing."""
+    best = [0.0 if terminal[s] else max(f[s].ravel()) - cost for s in range(len(P))]
+    result = np.empty(f.shape)
+    for (s, a, position), value in np.ndenumerate(f):
+        k = durations[position]
+        seen = [length for length in range(1, kappa + 1) if length == k or k - length in durations]
+        if not seen:
+            result[s, a, position] = 0.0 if terminal[s] else value
+            continue
+        length = seen[-1]
+        held, earned = held_kernel(P, length), held_reward(P, r, gamma, length)
+        if length == k:
+            rest = sum(held[s, a, t] * best[t] for t in range(len(P)))
+        else:
+            at = durations.index(k - length)
+            rest = sum(held[s, a, t] * f[t, a, at] for t in range(len(P)) if not terminal[t])
+        result[s, a, position] = earned[s, a] + gamma**length * rest
+    return result
 
 
 def policy_values(P: Floats, r: Floats, gamma: float, psi: Floats) -> Floats:

@@ -20,6 +20,17 @@ class Setting(NamedTuple):
     n_actions: int
     k_max: int
     pad_terminal: bool = False
+    cost: float = 0.0
+    durations: tuple[int, ...] = ()
+
+    @property
+    def holds(self) -> tuple[int, ...]:
+        """The persistences that have values."""
+        return self.durations or tuple(range(1, self.k_max + 1))
+
+    def worth(self, q: Values, state: int) -> float:
+        """V(s) before the decision there is paid for."""
+        return max(q[state, a, k] for a in range(self.n_actions) for k in self.holds) - self.cost
 
 
 class Window(NamedTuple):
@@ -49,13 +60,13 @@ def update(q: Values, history: PartialHistory, by: Setting) -> None:
     """The all-persistence update, k counted from 1."""
     states, action = history.states.tolist(), history.action
     for i, j, reward, over in windows(history, by.gamma):
-        k = j - i
-        best = max(q[states[j], a, m] for a in range(by.n_actions) for m in range(1, by.k_max + 1))
-        target = reward if over else reward + by.gamma**k * best
-        q[states[i], action, k] = (1 - by.alpha) * q[states[i], action, k] + by.alpha * target
-        for d in range(1, by.k_max - k + 1):
-            target = reward if over else reward + by.gamma**k * q[states[j], action, d]
-            q[states[i], action, k + d] = (1 - by.alpha) * q[states[i], action, k + d] + by.alpha * target
+        seen, before = j - i, by.worth(q, states[j])
+        for k in by.holds:
+            if k < seen or (k > seen and k - seen not in by.holds and not over):
+                continue
+            rest = before if k == seen else q[states[j], action, k - seen] if not over else 0.0
+            target = reward if over else reward + by.gamma**seen * rest
+            q[states[i], action, k] = (1 - by.alpha) * q[states[i], action, k] + by.alpha * target
 
 
 def msa_update(q: Values, history: PartialHistory, by: Setting) -> None:
@@ -63,11 +74,10 @@ def msa_update(q: Values, history: PartialHistory, by: Setting) -> None:
     states, action = history.states.tolist(), history.action
     for i, j, target, over in windows(history, by.gamma):
         if not over:
-            target += by.gamma ** (j - i) * max(
-                q[states[j], a, m + 1] for a, m in np.ndindex(by.n_actions, by.k_max)
-            )
-        for k in range(j - i, (by.k_max if over and by.pad_terminal else j - i) + 1):
-            q[states[i], action, k] += by.alpha * (target - q[states[i], action, k])
+            target += by.gamma ** (j - i) * by.worth(q, states[j])
+        for k in by.holds:
+            if k == j - i or (k > j - i and over and by.pad_terminal):
+                q[states[i], action, k] += by.alpha * (target - q[states[i], action, k])
 
 
 def temporl_update(q: Values, skips: Values, history: PartialHistory, by: Setting) -> None:
@@ -88,16 +98,18 @@ def temporl_update(q: Values, skips: Values, history: PartialHistory, by: Settin
             skips[states[window.i], action, k] += by.alpha * (learned(window) - skips[states[window.i], action, k])
 
 
-def as_dictionary(table: np.ndarray) -> Values:
-    """A table (S, A, K) by state, action and k."""
-    return {(s, a, k + 1): float(value) for (s, a, k), value in np.ndenumerate(table)}
+def as_dictionary(table: np.ndarray, durations: tuple[int, ...] = ()) -> Values:
+    """A table (S, A, K) by state, action and k, which are 1..K unless told."""
+    holds = durations or range(1, table.shape[2] + 1)
+    return {(s, a, holds[place]): float(value) for (s, a, place), value in np.ndenumerate(table)}
 
 
-def as_table(q: Values, shape: tuple[int, ...]) -> np.ndarray:
+def as_table(q: Values, shape: tuple[int, ...], durations: tuple[int, ...] = ()) -> np.ndarray:
     """The other way round."""
     table = np.empty(shape)
+    holds = list(durations or range(1, shape[2] + 1))
     for (s, a, k), value in q.items():
-        table[s, a, k - 1] = value
+        table[s, a, holds.index(k)] = value
     return table
 
 

@@ -65,5 +65,7 @@ def test_draws_are_the_same_bits_compiled_and_not(n: int) -> None:
     one, other = np.random.Generator(np.random.PCG64(n)), np.random.Generator(np.random.PCG64(n))
     values = np.zeros((3, 4))
     for _ in range(n):
-        assert helpers.draw_option(values, 0.5, one) == in_python(helpers.draw_option)(values, 0.5, other)
+        holds = 3 * np.arange(1, values.shape[1] + 1)
+        drawn = helpers.draw_option(values, 0.5, holds, one)
+        assert drawn == in_python(helpers.draw_option)(values, 0.5, holds, other)
     assert one.bit_generator.state == other.bit_generator.state

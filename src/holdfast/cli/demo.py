@@ -27,7 +27,7 @@ __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
 Train PerDQN on MountainCar-v0 from nothing to a policy that reaches the flag,
-with plain DQN beside it, and draw what they learned. About two minutes on two
+with plain DQN beside it, and draw what they learned. About a minute on two
 cores. With --quick, PerQ-learning and Q-learning on a grid, in half a minute.
 Stopped, it goes on where it was when it is started again.
 """
@@ -75,7 +75,7 @@ _FULL = Demo(
     "MountainCar-v0",
     ("perdqn", "dqn"),
     ("PerDQN", "DQN"),
-    ("--steps", "80000"),
+    ("--steps", "40000"),
     (),
     50,
     "reached the flag",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast.cli.prices import counted, price_lines, price_numbers, priced_policies
 from holdfast.cli.streams import results
+from holdfast.cli.train import whole_numbers
 from holdfast.cli.verbs import add_output, add_pairs, add_verb
 
 if TYPE_CHECKING:
@@ -16,11 +19,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from holdfast.cli.prices import PricedPolicy
     from holdfast.draw import CellLayout
-    from holdfast.mdp import TabularMDP
+    from holdfast.mdp import OptionPath, TabularMDP
 
 __all__ = ["add_parser"]
 
+_K_MAX = 8
 _MOST_PANELS = 32
 
 _DESCRIPTION = """\
@@ -31,12 +36,15 @@ start, and writes a picture of V*_k for each k and all values as a .npz file.
 _EXAMPLES = """\
 examples:
   holdfast solve cliff --k-max 8
+  holdfast solve cliff --decision-cost 0.5 --persistences 1,2,4,8
+  holdfast solve cliff --prices
   holdfast solve my_map.txt --k-max 4 --gamma 0.95 -o results/my_map
   holdfast solve FrozenLake-v1 --k-max 4 --json
   holdfast solve zigzag --env-kwargs slip=0.1 -o results/slippery
 
 values.npz holds q (S,A,K), k_values (S,K), start_values (K,), terminal (S,),
-gamma, environment and version; read it with numpy.load.
+persistences (K,), decision_cost, gamma, environment and version; read it with
+numpy.load.
 """
 
 
@@ -55,8 +63,21 @@ def add_parser(verbs: Any) -> None:
         help="a short name (cliff, bridge, zigzag, open, sync-grid, frozen-lake), a Gymnasium id with a "
         "transition table (FrozenLake-v1), or a map file (S start, G goal, # hole, . free)",
     )
+    held = parser.add_mutually_exclusive_group()
+    held.add_argument("--k-max", type=int, metavar="K", help="largest persistence, at least 1 (default: 8)")
+    held.add_argument(
+        "--persistences",
+        type=whole_numbers,
+        metavar="1,K,...",
+        help="the persistences to choose from, such as 1,2,4,8, instead of all up to --k-max",
+    )
     parser.add_argument(
-        "--k-max", type=int, default=8, metavar="K", help="largest persistence, at least 1 (default: 8)"
+        "--decision-cost", type=float, default=0.0, metavar="C", help="cost of each decision (default: 0)"
+    )
+    parser.add_argument(
+        "--prices",
+        action="store_true",
+        help="print which policy is best at which cost of a decision, instead of what holding costs",
     )
     parser.add_argument(
         "--gamma", type=float, default=0.99, metavar="G", help="discount factor in [0, 1] (default: 0.99)"
@@ -78,17 +99,22 @@ def add_parser(verbs: Any) -> None:
 class _Solution(NamedTuple):
     """What is printed and written.
 
-    ``start_values`` are V*_1..V*_K averaged over the start states; ``first_actions`` are the best ones there for
-    each k, equals joined by a slash, if there is one start state.
+    ``start_values`` are V*_k averaged over the start states; ``first_actions`` are the best ones there for each k,
+    equals joined by a slash, if there is one start state. ``shortest_path`` and ``fewest_decisions`` are those of
+    optimal paths at no cost, ``best_path`` is the one at a cost. ``prices`` are the rows of ``--prices``.
     """
 
     name: str
     mdp: TabularMDP
+    durations: Sequence[int]
+    decision_cost: float
     q: NDArray[np.float64]
     start_values: NDArray[np.float64]
     first_actions: list[str] | None
     shortest_path: int | None
     fewest_decisions: int | None
+    best_path: OptionPath | None
+    prices: list[PricedPolicy] | None = None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,10 +122,13 @@ def run(arguments: argparse.Namespace) -> int:
     from holdfast.cli.environments import named_environment, output_folder, prints_apart
     from holdfast.cli.typed_values import file_name
     from holdfast.cli.waiting import Waiting
-    from holdfast.core.checks import check_integer, check_real
+    from holdfast.core.checks import check_decision_cost, check_real
+    from holdfast.core.options import chosen_persistences
     from holdfast.mdp import TabularMDP
 
-    check_integer("k_max", arguments.k_max)
+    k_max = _K_MAX if arguments.k_max is None and arguments.persistences is None else arguments.k_max
+    durations = chosen_persistences(k_max, arguments.persistences)
+    check_decision_cost(arguments.decision_cost)
     check_real("gamma", arguments.gamma, 0.0, 1.0)
     with prints_apart(arguments):
         env = named_environment(arguments)
@@ -107,7 +136,9 @@ def run(arguments: argparse.Namespace) -> int:
     name = file_name(arguments.environment)
     out = output_folder(arguments)
     with Waiting(sys.stderr, f"solving {mdp.n_states:,} states") as waiting:
-        solution = _solve(name, env, mdp, arguments.k_max)
+        solution = _solve(name, env, mdp, durations, arguments.decision_cost)
+        if arguments.prices:
+            solution = solution._replace(prices=priced_policies(mdp, durations))
         waiting.say("drawing and writing the values")
         written = [] if out is None else _write(solution, env, out)
     if arguments.json:
@@ -117,19 +148,22 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _solve(name: str, env: Any, mdp: TabularMDP, k_max: int) -> _Solution:
+def _solve(
+    name: str, env: Any, mdp: TabularMDP, durations: Sequence[int], decision_cost: float = 0.0
+) -> _Solution:
     import numpy as np
 
-    from holdfast.mdp import fewest_decisions, q_star_options
+    from holdfast.mdp import OptionModel, fewest_decisions, follow_options, q_star_options
     from holdfast.mdp.kernels import DeterministicKernel
+    from holdfast.mdp.solve_options import best_policy
 
-    q = q_star_options(mdp, k_max)
+    q = q_star_options(mdp, decision_cost=decision_cost, persistences=durations)
     initial = mdp.initial
     if initial is None:
         live = ~mdp.terminal
         initial = live / live.sum()
     start_values = np.einsum("s,sk->k", initial, q.max(axis=1))
-    first_actions = steps = decisions = None
+    first_actions = steps = decisions = path = None
     if np.count_nonzero(initial) == 1:
         start = int(np.argmax(initial))
         names = getattr(env.unwrapped, "action_names", [str(action) for action in range(mdp.n_actions)])
@@ -138,40 +172,58 @@ def _solve(name: str, env: Any, mdp: TabularMDP, k_max: int) -> _Solution:
         first_actions = ["/".join(str(names[a]) for a in np.flatnonzero(row)) for row in equal.T]
         # With gamma = 0 every path that does not fall at once is as good as any other.
         if isinstance(mdp.kernel, DeterministicKernel) and mdp.gamma > 0.0:
-            steps = fewest_decisions(mdp, q[:, :, :1], start)
-            decisions = fewest_decisions(mdp, q, start)
-    return _Solution(name, mdp, q, start_values, first_actions, steps, decisions)
+            if decision_cost == 0.0:
+                steps = fewest_decisions(mdp, q[:, :, :1], start)
+                decisions = fewest_decisions(mdp, q, start, persistences=durations)
+            else:
+                path = follow_options(OptionModel(mdp, durations), best_policy(q), start)
+    return _Solution(name, mdp, durations, decision_cost, q, start_values, first_actions, steps, decisions, path)
 
 
 def _as_text(solution: _Solution, written: list[Path]) -> str:
-    from holdfast.core.options import duration_at
-
-    mdp, values = solution.mdp, solution.start_values
-    k_max = len(values)
+    mdp, values, cost = solution.mdp, solution.start_values, solution.decision_cost
+    held = f"k_max {len(values)}"
+    if list(solution.durations) != list(range(1, len(values) + 1)):
+        held = f"k in {','.join(map(str, solution.durations))}"
+    priced = f", decision cost {cost:g}" if cost else ""
+    best = values[0] if cost == 0.0 else values.max()
     lines = [
-        f"{solution.name}: {mdp.n_states} states, {mdp.n_actions} actions, gamma {mdp.gamma:g}, k_max {k_max}",
+        f"{solution.name}: {mdp.n_states} states, {mdp.n_actions} actions, gamma {mdp.gamma:g}, {held}{priced}",
         "",
-        f"  V*(start)           {values[0]:.6g}",
+        f"  V*(start)           {best - cost:.6g}",
     ]
     if solution.shortest_path is not None:
         lines += [
             f"  shortest best path  {solution.shortest_path} steps",
-            f"  fewest decisions    {solution.fewest_decisions} on a best path, holding up to {k_max} steps",
+            f"  fewest decisions    {solution.fewest_decisions} on a best path, holding up to "
+            f"{solution.durations[-1]} steps",
         ]
-    lines += [
-        "",
-        "  Hold the first action for k steps, then act optimally:",
-        "",
-        f"  {'k':>3}  {'V*_k(start)':>12}  {'loss':>10}" + ("  first action" if solution.first_actions else ""),
-    ]
-    for index, value in enumerate(values):
-        loss = values[0] - value
-        shown = "0" if abs(loss) <= 1e-9 * abs(values[0]) else f"{loss:.4g}"
-        action = f"  {solution.first_actions[index]}" if solution.first_actions else ""
-        lines.append(f"  {duration_at(index):>3}  {value:>12.6g}  {shown:>10}{action}")
+    if solution.best_path is not None:
+        path = solution.best_path
+        lines += [
+            f"  best path           {counted(path.steps, 'step')}, {counted(path.decisions, 'decision')}, "
+            f"return {path.total:g} without the cost"
+        ]
+    lines += ["", *(_hold_lines(solution, best) if solution.prices is None else price_lines(solution.prices))]
     if written:
         lines += ["", *(f"wrote {path}" for path in written)]
     return "\n".join(lines) + "\n"
+
+
+def _hold_lines(solution: _Solution, best: float) -> list[str]:
+    """What holding the first action for each k comes to."""
+    paid = ", already paid for," if solution.decision_cost else ""
+    lines = [
+        f"  Hold the first action{paid} for k steps, then act optimally:",
+        "",
+        f"  {'k':>3}  {'V*_k(start)':>12}  {'loss':>10}" + ("  first action" if solution.first_actions else ""),
+    ]
+    for index, (k, value) in enumerate(zip(solution.durations, solution.start_values, strict=True)):
+        loss = best - value
+        shown = "0" if abs(loss) <= 1e-9 * abs(best) else f"{loss:.4g}"
+        action = f"  {solution.first_actions[index]}" if solution.first_actions else ""
+        lines.append(f"  {k:>3}  {value:>12.6g}  {shown:>10}{action}")
+    return lines
 
 
 def _as_json(solution: _Solution, written: list[Path]) -> dict[str, Any]:
@@ -180,11 +232,15 @@ def _as_json(solution: _Solution, written: list[Path]) -> dict[str, Any]:
         "n_states": solution.mdp.n_states,
         "n_actions": solution.mdp.n_actions,
         "gamma": solution.mdp.gamma,
-        "k_max": len(solution.start_values),
+        "k_max": solution.durations[-1],
+        "persistences": list(solution.durations),
+        "decision_cost": solution.decision_cost,
         "start_values": solution.start_values.tolist(),
         "first_actions": solution.first_actions,
         "shortest_best_path": solution.shortest_path,
         "fewest_decisions": solution.fewest_decisions,
+        "best_path": None if solution.best_path is None else solution.best_path._asdict(),
+        "prices": None if solution.prices is None else [price_numbers(policy) for policy in solution.prices],
         "files": [str(path) for path in written],
     }
 
@@ -207,6 +263,8 @@ def _write(solution: _Solution, env: Any, out: Path) -> list[Path]:
             environment=solution.name,
             version=__version__,
             gamma=solution.mdp.gamma,
+            persistences=np.array(solution.durations),
+            decision_cost=solution.decision_cost,
             terminal=solution.mdp.terminal,
             start_values=solution.start_values,
         )
@@ -218,7 +276,6 @@ def _figure(solution: _Solution, env: Any) -> Figure:
     """V*_k for each k, or for evenly chosen k where there are more than fit."""
     import numpy as np
 
-    from holdfast.core.options import duration_at, persistence_index
     from holdfast.draw import draw_state_values, draw_value_maps
 
     k_values = solution.q.max(axis=1)
@@ -226,13 +283,12 @@ def _figure(solution: _Solution, env: Any) -> Figure:
     title = f"{solution.name.replace('$', ' ')}: $V^*_k$, the first action held for $k$ steps"
     if layout is None:
         return draw_state_values(k_values, title=title, label="$V^*_k(s)$")
-    k_max = k_values.shape[1]
-    shown = np.unique(np.linspace(1, k_max, min(k_max, _MOST_PANELS)).round().astype(int))
-    maps = k_values[: int(np.prod(layout.shape)), persistence_index(shown)].T.reshape(-1, *layout.shape)
+    n_durations = k_values.shape[1]
+    shown = np.unique(np.linspace(0, n_durations - 1, min(n_durations, _MOST_PANELS)).round().astype(int))
+    maps = k_values[: int(np.prod(layout.shape)), shown].T.reshape(-1, *layout.shape)
     figure = draw_value_maps(maps, layout, title=title, label="$V^*_k(s)$")
-    if len(shown) < k_max:
-        for axes, index in zip(figure.axes, persistence_index(shown), strict=False):
-            axes.set_title(f"$k={duration_at(index)}$")
+    for axes, index in zip(figure.axes, shown, strict=False):
+        axes.set_title(f"$k={solution.durations[index]}$")
     return figure
 
 

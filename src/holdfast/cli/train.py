@@ -48,6 +48,7 @@ _PLAIN = (
     "algo",
     "k_max",
     "persistences",
+    "decision_cost",
     "steps",
     "episodes",
     "seed",
@@ -142,6 +143,12 @@ def add_parser(verbs: Any) -> None:
         type=whole_numbers,
         metavar="1,K,...",
         help="the persistences to choose from, such as 1,2,4,8, instead of all up to --k-max",
+    )
+    parser.add_argument(
+        "--decision-cost",
+        type=float,
+        metavar="C",
+        help="what each decision costs, so that actions are held where that pays (default: 0)",
     )
     parser.add_argument(
         "--steps", type=whole_number, metavar="N", help="steps to train (default with a network: 100000)"

@@ -14,12 +14,14 @@ from holdfast.core.errors import InputError, InputTypeError
 
 __all__ = [
     "check_choice",
+    "check_decision_cost",
     "check_discount",
     "check_duration",
     "check_integer",
     "check_persistences",
     "check_probability",
     "check_real",
+    "check_truth",
 ]
 
 
@@ -90,6 +92,11 @@ def check_duration(name: str, value: Any, k_max: int) -> int:
     return number
 
 
+def check_decision_cost(value: Any) -> float:
+    """Return the cost of a decision, a finite number of at least 0."""
+    return check_real("decision_cost", value, 0.0)
+
+
 def check_discount(value: Any) -> float:
     """Return the discount factor gamma, a number in [0, 1]."""
     return check_real("gamma", value, 0.0, 1.0)
@@ -98,6 +105,13 @@ def check_discount(value: Any) -> float:
 def check_probability(name: str, value: Any) -> float:
     """Return a probability, a number in [0, 1]."""
     return check_real(name, value, 0.0, 1.0)
+
+
+def check_truth(name: str, value: Any) -> bool:
+    """The value as a bool, or TypeError: it must be one, of Python or of NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputTypeError(f"{name} must be true or false, not {value!r}", name)
+    return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:

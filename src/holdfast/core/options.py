@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_duration, check_integer
+from holdfast.core.checks import check_duration, check_integer, check_persistences
+from holdfast.core.errors import InputError
 
 __all__ = [
     "Option",
     "OptionSpace",
+    "chosen_persistences",
     "duration_at",
     "flat_index",
     "persistence_index",
@@ -47,6 +49,29 @@ def flat_index(action: Any, k: Any, k_max: Any) -> Any:
 def persistence_set(k_max: int, persistences: Sequence[int] | None = None) -> tuple[int, ...]:
     """The persistences that have values, in order: those given, or all of 1..k_max."""
     return tuple(range(1, k_max + 1)) if persistences is None else tuple(persistences)
+
+
+def chosen_persistences(k_max: int | None, persistences: Sequence[int] | None = None) -> Sequence[int]:
+    """The persistences that a user asks for: all of 1..k_max, or a set of their own, whose last one k_max then is.
+
+    All of 1..k_max come as a range, so that a k_max that no memory has room for takes none here.
+
+    Raises:
+        InputError: Neither is given, they contradict each other, or one of them is none.
+    """
+    if isinstance(persistences, range) and persistences and persistences == range(1, persistences[-1] + 1):
+        chosen: Sequence[int] | None = persistences
+    else:
+        chosen = check_persistences("persistences", persistences)
+    if chosen is None:
+        return range(1, check_integer("k_max", k_max) + 1)
+    if k_max is not None and k_max != chosen[-1]:
+        raise InputError(
+            f"k_max must be {chosen[-1]}, the last of persistences, or not be given, not {k_max!r}",
+            "k_max",
+            "persistences",
+        )
+    return chosen
 
 
 def persistence_positions(durations: Sequence[int]) -> NDArray[np.int64]:

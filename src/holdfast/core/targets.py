@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_discount
+from holdfast.core.errors import InputError
 from holdfast.core.history import PartialHistory, discounts
 from holdfast.core.options import duration_at, persistence_index
 
@@ -25,6 +26,7 @@ __all__ = [
     "all_persistence_target",
     "best_value",
     "bootstrapped_return",
+    "check_priced_target",
     "constant_value",
     "double_state_value",
     "empirical_all_persistence",
@@ -35,12 +37,24 @@ __all__ = [
     "skip_target",
     "state_value",
     "toward",
+    "undecided_value",
     "value_bounds",
     "window_target",
 ]
 
 STATE_VALUES = ("options", "primitive")
 """How V(s') is read off Q(s',·,·): over all options (the paper), or over primitive actions alone."""
+
+
+def check_priced_target(target_value: str, decision_cost: float) -> None:
+    """Say that V(s') must be read over all options where decisions cost something: a longer hold may be best."""
+    if decision_cost > 0.0 and target_value == "primitive":
+        raise InputError(
+            "target_value must not be 'primitive' where decision_cost is above 0: holds that save decisions would "
+            "not be valued",
+            "target_value",
+            "decision_cost",
+        )
 
 
 def bootstrapped_return(reward: Any, discount: Any, next_value: Any, terminated: Any) -> Any:
@@ -62,6 +76,19 @@ def best_value(values: Any, n_durations: Any) -> Any:
         for position in range(n_durations):
             best = max(best, values[a, position])
     return best
+
+
+def undecided_value(best: Any, decision_cost: Any) -> Any:
+    """V_c(s) = max Q_c(s,·,·) − c of a live state, in which the next decision is still to be paid for.
+
+    Q_c(s,a,k) is what is to be had once (a,k) is chosen and paid for; a terminal state, where nothing is decided,
+    is worth 0.
+
+    Args:
+        best: max Q_c(s,·,·).
+        decision_cost: c.
+    """
+    return best - decision_cost
 
 
 def window_target(

@@ -117,8 +117,10 @@ def check_timeouts(timeout_is_terminal: Any, replay_buffer_kwargs: dict[str, Any
         )
 
 
-def check_acting(decision_tolerance: Any, interrupt_margin: Any) -> tuple[float, float | None]:
-    """``decision_tolerance`` and ``interrupt_margin``."""
+def check_acting(
+    decision_tolerance: Any, interrupt_margin: Any, decision_cost: float = 0.0
+) -> tuple[float, float | None]:
+    """``decision_tolerance`` and ``interrupt_margin``, which must not be less than it or ``decision_cost``."""
     tolerance = check_real("decision_tolerance", decision_tolerance, 0.0)
     if interrupt_margin is None:
         return tolerance, None
@@ -129,5 +131,12 @@ def check_acting(decision_tolerance: Any, interrupt_margin: Any) -> tuple[float,
             "a hold would be dropped as soon as it is chosen",
             "interrupt_margin",
             "decision_tolerance",
+        )
+    if margin < decision_cost:
+        raise InputError(
+            f"interrupt_margin must be at least decision_cost, which is {decision_cost:g}, not {margin:g}: "
+            "to drop a hold costs a decision",
+            "interrupt_margin",
+            "decision_cost",
         )
     return tolerance, margin

@@ -377,6 +377,16 @@ OWN_ARGUMENTS = (
         in_policy=True,
     ),
     Argument(
+        "decision_cost",
+        0.0,
+        "float",
+        "What each decision costs, so that actions are held where that pays. Values are those of options that are "
+        "paid for; returns are told without it. ``interrupt_margin`` must not be less: to drop a hold costs a "
+        "decision.",
+        real(0.0),
+        in_policy=True,
+    ),
+    Argument(
         "timeout_is_terminal",
         False,
         "bool",

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
-from holdfast.core.checks import check_integer, check_probability
-from holdfast.core.errors import InputError, InputTypeError
-from holdfast.envs.atari import default_frame_skip
-from holdfast.envs.game_names import atari_games, find_game, missing_package
+from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError
+from holdfast.envs.atari_settings import AtariSettings
+from holdfast.envs.game_names import quiet_ale
 
 __all__ = ["AtariVecEnv", "make_atari_vec"]
 
@@ -40,7 +40,7 @@ def make_atari_vec(game: str, n_envs: int = 1, seed: int | None = None, **settin
         game: Its name: ``"Freeway"``, ``"SpaceInvaders"``.
         n_envs: How many copies.
         seed: Seed of the first; the others follow.
-        settings: Those of :class:`AtariVecEnv`.
+        settings: ``n_threads``, and those of :class:`AtariSettings`.
 
     Raises:
         ValueError: There is no such game, or a setting will not do; the message is one sentence.
@@ -59,72 +59,37 @@ class AtariVecEnv(VecEnv):
     Args:
         game: Its name.
         n_envs: How many copies.
-        frame_skip: Frames of one step, of which the last is seen; None: 3 for Space Invaders, else 4.
-        sticky: Probability of every frame that the emulator repeats the action of the frame before.
-        stack: Frames of an observation.
-        size: Height and width that a frame is shrunk to.
-        episodic_life: A lost life ends the episode, not the game.
-        clip_rewards: A reward is replaced by its sign.
-        no_ops: A game begins with fewer than this many frames in which nothing is done.
-        fire: FIRE is pressed for one frame where a game begins, if it has that.
-        full_actions: All 18 actions of the console instead of those that do something in the game.
-        max_frames: Frames after which a game is cut short, at the end of a step.
         n_threads: Threads that play; 0 for as many as there are processors.
+        settings: Those of :class:`AtariSettings`. ``no_ops`` are frames, of which there are fewer than so many;
+            FIRE is pressed for one frame; a game is cut short at the end of a step.
     """
 
-    def __init__(
-        self,
-        game: str,
-        n_envs: int = 1,
-        frame_skip: int | None = None,
-        sticky: float = 0.25,
-        stack: int = 4,
-        size: int = 84,
-        episodic_life: bool = True,
-        clip_rewards: bool = True,
-        no_ops: int = 30,
-        fire: bool = True,
-        full_actions: bool = False,
-        max_frames: int = 108_000,
-        n_threads: int = 0,
-    ) -> None:
-        self.game = find_game("atari", game, atari_games())
-        self.frame_skip = (
-            default_frame_skip(self.game) if frame_skip is None else check_integer("frame_skip", frame_skip)
-        )
-        flags = {
-            "episodic_life": episodic_life,
-            "clip_rewards": clip_rewards,
-            "fire": fire,
-            "full_actions": full_actions,
-        }
-        for name, value in flags.items():
-            if not isinstance(value, bool | np.bool_):
-                raise InputTypeError(f"{name} must be true or false, not {value!r}", name)
-        self._episodic_life, self._clip_rewards = bool(episodic_life), bool(clip_rewards)
-        self._games = _games(
+    def __init__(self, game: str, n_envs: int = 1, n_threads: int = 0, **settings: Any) -> None:
+        found = AtariSettings(game, **settings)
+        self.game, self.frame_skip, self._max_frames = found.game, found.frames_per_step, found.max_frames
+        self._episodic_life, self._clip_rewards = found.episodic_life, found.clip_rewards
+        self._games = quiet_ale().AtariVectorEnv(
             game=self.game,
             num_envs=check_integer("n_envs", n_envs),
             num_threads=check_integer("n_threads", n_threads, 0),
             # It would show the frame before the last one where it cuts a game short: we do that.
             max_num_frames_per_episode=_NO_LIMIT,
-            repeat_action_probability=check_probability("sticky", sticky),
-            full_action_space=bool(full_actions),
+            repeat_action_probability=found.sticky,
+            full_action_space=found.full_actions,
             autoreset_mode=AutoresetMode.SAME_STEP,
-            img_height=check_integer("size", size),
-            img_width=size,
-            stack_num=check_integer("stack", stack),
+            img_height=found.size,
+            img_width=found.size,
+            stack_num=found.stack,
             frameskip=self.frame_skip,
             maxpool=False,
-            noop_max=check_integer("no_ops", no_ops, 0),
+            noop_max=found.no_ops,
             # Its own episodic life would begin a new game after every life.
             episodic_life=False,
             life_loss_info=self._episodic_life,
             # Once is enough.
             reward_clipping=False,
-            use_fire_reset=bool(fire),
+            use_fire_reset=found.fire,
         )
-        self._max_frames = check_integer("max_frames", max_frames)
         self._actions: NDArray[np.int64] = np.zeros(n_envs, np.int64)
         self._frame_numbers: NDArray[Any] = np.zeros(n_envs, np.int64)
         # Steps since each episode's first observation.
@@ -236,12 +201,3 @@ class AtariVecEnv(VecEnv):
 def _game_seed(seed: int) -> int:
     """That of the emulator, as a single game derives it; C++ takes 31 bits of it."""
     return int(np.random.SeedSequence(seed).generate_state(2)[1] & 0x7FFFFFFF)
-
-
-def _games(**arguments: Any) -> Any:
-    try:
-        from ale_py import ALEInterface, AtariVectorEnv, LoggerMode
-    except ImportError:
-        raise missing_package("atari", "ale-py") from None
-    ALEInterface.setLoggerMode(LoggerMode.Error)
-    return AtariVectorEnv(**arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import matplotlib as mpl
@@ -15,7 +16,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
 from holdfast.core.choice import best_option, few_decision_option
-from holdfast.core.options import duration_at, persistence_index
+from holdfast.core.options import persistence_index, persistence_set, position_within
 from holdfast.draw.cell_layout import CellLayout, letter_cells, paint_ends, rule_cells
 from holdfast.draw.style import CELL_COLORS, INK, LARGEST_CELL, PAGE_SIDE, PALETTE, VALUE_COLORMAP, look
 from holdfast.draw.value_scale import READABLE_CELL, print_values, value_colormap, value_norm
@@ -34,6 +35,7 @@ def draw_policy(
     decision_tolerance: float | None = None,
     options: tuple[ArrayLike, ArrayLike] | None = None,
     title: str | None = None,
+    persistences: Sequence[int] | None = None,
 ) -> Figure:
     """Where a greedy policy goes from every cell, how long it holds on, and what each hold is worth.
 
@@ -49,13 +51,15 @@ def draw_policy(
             best option, the first of equals.
         options: Actions (S,) and persistences (S,), for a policy that is not read off ``q`` this way.
         title: Written above.
+        persistences: The K durations that the values are of; 1..K by default.
     """
     table = np.asarray(q, dtype=np.float64)
     if table.ndim != 3 or table.shape[0] not in (layout.n_cells, layout.n_cells + 1) or table.shape[1] != 4:
         raise ValueError(
             f"q must have shape ({layout.n_cells}, 4, K) to go with the layout and four moves, not {table.shape}"
         )
-    actions, durations = _chosen(table, decision_tolerance, options)
+    holds = np.array(persistence_set(table.shape[2], persistences))
+    actions, durations = _chosen(table, decision_tolerance, options, holds)
     way = _way_from_start(layout, actions, durations)
     rows, columns = layout.shape
     k_max = table.shape[2]
@@ -66,29 +70,33 @@ def draw_policy(
         figure = Figure(figsize=(width, height), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(columns, max(k_max, 3)))
         known = np.ptp(table[: layout.n_cells], axis=(1, 2)) > 0.0
-        _draw_map(left, layout, known, actions, durations, k_max, cell)
+        _draw_map(left, layout, known, actions, durations, holds, cell)
         _draw_way(left, layout, way, cell)
-        _draw_values(figure, right, table, way, cell)
+        _draw_values(figure, right, table, way, holds, cell)
         if title:
             figure.suptitle(title)
     return figure
 
 
 def _chosen(
-    table: NDArray[np.float64], tolerance: float | None, options: tuple[ArrayLike, ArrayLike] | None
+    table: NDArray[np.float64],
+    tolerance: float | None,
+    options: tuple[ArrayLike, ArrayLike] | None,
+    holds: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if options is not None:
         actions, durations = (np.asarray(part) for part in options)
         if actions.shape != (len(table),) or durations.shape != (len(table),):
             raise ValueError(f"options must be actions and persistences of shape ({len(table)},)")
-        for part, low, high in ((actions, 0, len(MOVES) - 1), (durations, 1, table.shape[2])):
+        for part, low, high in ((actions, 0, len(MOVES) - 1), (durations, 1, int(holds[-1]))):
             if part.dtype.kind not in "iu" or part.min() < low or part.max() > high:
                 raise ValueError(
                     f"options must be whole numbers: actions in 0..{len(MOVES) - 1} "
-                    f"and persistences in 1..{table.shape[2]}"
+                    f"and persistences in 1..{holds[-1]}"
                 )
         return actions.astype(np.int64), durations.astype(np.int64)
-    return best_option(table) if tolerance is None else few_decision_option(table, tolerance)
+    actions, counted = best_option(table) if tolerance is None else few_decision_option(table, tolerance)
+    return actions, holds[persistence_index(counted)]
 
 
 class _Decision(NamedTuple):
@@ -129,13 +137,14 @@ def _draw_map(
     known: NDArray[np.bool_],
     actions: NDArray[np.int64],
     durations: NDArray[np.int64],
-    k_max: int,
+    holds: NDArray[np.int64],
     cell: float,
 ) -> None:
     drawn = ~(layout.goals | layout.holes) & known.reshape(layout.shape)
     held = durations[: layout.n_cells].reshape(layout.shape)
-    shown = np.ma.masked_where(~drawn, held)
-    axes.imshow(shown, cmap=_hold_colors(k_max), norm=BoundaryNorm(np.arange(k_max + 1) + 0.5, k_max))
+    k_max = len(holds)
+    shown = np.ma.masked_where(~drawn, position_within(holds, held))
+    axes.imshow(shown, cmap=_hold_colors(k_max), norm=BoundaryNorm(np.arange(k_max + 1) - 0.5, k_max))
     paint_ends(axes, layout)
     rule_cells(axes, layout, color="#cdcfcc")
     letter_cells(axes, layout, cell)
@@ -205,7 +214,12 @@ def _draw_way(axes: Axes, layout: CellLayout, way: list[_Decision], cell: float)
 
 
 def _draw_values(
-    figure: Figure, axes: Axes, table: NDArray[np.float64], way: list[_Decision], cell: float
+    figure: Figure,
+    axes: Axes,
+    table: NDArray[np.float64],
+    way: list[_Decision],
+    holds: NDArray[np.int64],
+    cell: float,
 ) -> None:
     """The values of the actions taken, one row per decision and one column per persistence, the chosen framed."""
     if not way:
@@ -218,9 +232,9 @@ def _draw_values(
     if cell >= READABLE_CELL:
         print_values(axes, shown, norm, cell)
     for row, decision in enumerate(way):
-        corner = persistence_index(decision.k) - 0.46, row - 0.46
+        corner = position_within(holds, decision.k) - 0.46, row - 0.46
         axes.add_patch(Rectangle(corner, 0.92, 0.92, fill=False, linewidth=1.6, edgecolor=PALETTE["orange"]))
-    axes.set_xticks(range(k_max), [str(duration_at(index)) for index in range(k_max)])
+    axes.set_xticks(range(k_max), [str(k) for k in holds])
     names = [f"{number}  {MOVE_NAMES[decision.action]}" for number, decision in enumerate(way, start=1)]
     axes.set_yticks(range(len(way)), names)
     axes.tick_params(length=0)

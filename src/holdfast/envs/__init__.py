@@ -11,6 +11,7 @@ from holdfast.envs.hold_action import HoldAction
 from holdfast.envs.lookup import is_code, make_env, make_scoring_env
 from holdfast.envs.minatar import MinAtarGame, make_minatar
 from holdfast.envs.names import action_names, observation_names
+from holdfast.envs.places import Placed, place_names, place_of
 from holdfast.envs.registration import SHORT_NAMES, register_environments
 
 register_environments()
@@ -27,6 +28,7 @@ __all__ = [
     "HoldAction",
     "MinAtarGame",
     "NamedFailures",
+    "Placed",
     "action_names",
     "allow_repetition",
     "exploration_kernel",
@@ -36,6 +38,8 @@ __all__ = [
     "make_minatar",
     "make_scoring_env",
     "observation_names",
+    "place_names",
+    "place_of",
     "random_map",
     "register_environments",
 ]

@@ -13,16 +13,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_choice, check_integer, check_probability
+from holdfast.core.checks import check_choice
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved_fields import restore_generator, take, take_array, take_integer
-from holdfast.envs.game_names import atari_games, find_game, missing_package
+from holdfast.envs.atari_settings import AtariSettings
+from holdfast.envs.game_names import missing_package, quiet_ale
 
-__all__ = ["AtariGame", "default_frame_skip", "make_atari"]
-
-_FRAME_SKIP = 4
-_FRAME_SKIPS = {"space_invaders": 3}
-"""With four, its blinking shots would never be seen."""
+__all__ = ["AtariGame", "make_atari"]
 
 _NOT_RESTORED = {"klax", "qbert", "tetris"}
 """Games whose emulator goes on differently from a state that was stored: ale-py 0.12.1 misses a part of it."""
@@ -31,17 +28,12 @@ _NO_OP = 0
 _NEW_GAME = -1
 
 
-def default_frame_skip(game: str) -> int:
-    """Frames of one step of a game that is named as its file is: 4, or 3 for Space Invaders."""
-    return _FRAME_SKIPS.get(game, _FRAME_SKIP)
-
-
 def make_atari(game: str, **settings: Any) -> gymnasium.Env[Any, Any]:
     """An Atari game, for any learner: what ``make_env("atari:GAME")`` makes.
 
     Args:
         game: Its name: ``"Freeway"``, ``"SpaceInvaders"``.
-        settings: Those of :class:`AtariGame`.
+        settings: Those of :class:`AtariSettings`, and ``render_mode``.
 
     Raises:
         ValueError: There is no such game, or a setting will not do; the message is one sentence.
@@ -57,75 +49,41 @@ def make_atari(game: str, **settings: Any) -> gymnasium.Env[Any, Any]:
 class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     """One game; an observation is (stack, size, size), the newest frame last, black frames before the first.
 
-    The settings are the paper's, and where it is silent those that are customary in training. Results are to be
-    measured with ``episodic_life`` and ``clip_rewards`` off, as ``make_scoring_env`` does it.
+    Results are to be measured with ``episodic_life`` and ``clip_rewards`` off, as ``make_scoring_env`` does it.
 
     Args:
         game: Its name.
-        frame_skip: Frames of one step, of which the last is seen; None: 3 for Space Invaders, else 4.
-        sticky: Probability of every frame that the emulator repeats the action of the frame before.
-        stack: Frames of an observation.
-        size: Height and width that a frame is shrunk to.
-        episodic_life: A lost life ends the episode; ``reset`` without a seed then goes on with the same game.
-        clip_rewards: A reward is replaced by its sign.
-        no_ops: A game begins with 1 to this many steps in which nothing is done; 0 for none.
-        fire: FIRE is pressed for one step where a life begins, in games that have it.
-        full_actions: All 18 actions of the console instead of those that do something in the game.
-        max_frames: Frames after which a game is cut short.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
+        settings: Those of :class:`AtariSettings`. ``no_ops`` are steps, of which a game begins with 1 to so many.
+            FIRE is pressed for one step, and where a life begins too. After a lost life, ``reset`` without a seed
+            goes on with the same game.
     """
 
     metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 15}  # noqa: RUF012 (as Gymnasium has it)
+    place_names = "contents of the console's memory (128 bytes of RAM)"
 
-    def __init__(
-        self,
-        game: str,
-        frame_skip: int | None = None,
-        sticky: float = 0.25,
-        stack: int = 4,
-        size: int = 84,
-        episodic_life: bool = True,
-        clip_rewards: bool = True,
-        no_ops: int = 30,
-        fire: bool = True,
-        full_actions: bool = False,
-        max_frames: int = 108_000,
-        render_mode: str | None = None,
-    ) -> None:
-        self.game = find_game("atari", game, atari_games())
-        self.frame_skip = _frame_skip(self.game, frame_skip)
-        sticky = check_probability("sticky", sticky)
-        stack, size = check_integer("stack", stack), check_integer("size", size)
-        max_frames = check_integer("max_frames", max_frames)
-        self._no_ops = check_integer("no_ops", no_ops, 0)
-        flags = {
-            "episodic_life": episodic_life,
-            "clip_rewards": clip_rewards,
-            "fire": fire,
-            "full_actions": full_actions,
-        }
-        for name, value in flags.items():
-            if not isinstance(value, bool | np.bool_):
-                raise InputTypeError(f"{name} must be true or false, not {value!r}", name)
+    def __init__(self, game: str, render_mode: str | None = None, **settings: Any) -> None:
+        found = AtariSettings(game, **settings)
         if render_mode is not None:
             check_choice("render_mode", render_mode, ("rgb_array", "human"))
+        self.game, self.frame_skip, self._no_ops = found.game, found.frames_per_step, found.no_ops
+        self._episodic_life, self._clip_rewards = found.episodic_life, found.clip_rewards
         self._emulator = _emulator(
             game=self.game,
             obs_type="grayscale",
             frameskip=self.frame_skip,
-            repeat_action_probability=sticky,
-            full_action_space=bool(full_actions),
-            max_num_frames_per_episode=max_frames,
+            repeat_action_probability=found.sticky,
+            full_action_space=found.full_actions,
+            max_num_frames_per_episode=found.max_frames,
             render_mode=render_mode,
         )
-        self._shrink = _shrinker(size)
-        self._episodic_life, self._clip_rewards = bool(episodic_life), bool(clip_rewards)
+        self._shrink = _shrinker(found.size)
         meanings = self._emulator.get_action_meanings()
-        self._fire = meanings.index("FIRE") if fire and "FIRE" in meanings else None
+        self._fire = meanings.index("FIRE") if found.fire and "FIRE" in meanings else None
         self.render_mode = render_mode
         self.action_space = spaces.Discrete(len(meanings))
-        self.observation_space = spaces.Box(0, 255, (stack, size, size), np.uint8)
-        self._frames: NDArray[np.uint8] = np.zeros((stack, size, size), np.uint8)
+        self.observation_space = spaces.Box(0, 255, (found.stack, found.size, found.size), np.uint8)
+        self._frames: NDArray[np.uint8] = np.zeros((found.stack, found.size, found.size), np.uint8)
         self._lives = 0
         self._lost_a_life = False
         # Seed and actions, for games that do not go on exactly from a stored state.
@@ -178,6 +136,10 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def render(self) -> Any:
         """The screen in colour."""
         return self._emulator.render()
+
+    def place(self) -> NDArray[np.uint8]:
+        """(128,) the console's memory."""
+        return np.array(self.ale.getRAM(), np.uint8)
 
     def _act(self, action: int) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         screen, reward, terminated, truncated, info = self._emulator.step(action)
@@ -287,20 +249,8 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
             raise InputError("the saved state must have a state of the emulator as 'system'") from error
 
 
-def _frame_skip(game: str, given: Any) -> int:
-    if given is None:
-        return default_frame_skip(game)
-    return check_integer("frame_skip", given)
-
-
 def _emulator(**arguments: Any) -> Any:
-    try:
-        from ale_py import ALEInterface, AtariEnv, LoggerMode
-    except ImportError:
-        raise missing_package("atari", "ale-py") from None
-    # AtariEnv does so too, but not before the emulator has said its name and version.
-    ALEInterface.setLoggerMode(LoggerMode.Error)
-    return AtariEnv(**arguments)
+    return quiet_ale().AtariEnv(**arguments)
 
 
 def _shrinker(size: int) -> Any:

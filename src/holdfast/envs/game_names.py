@@ -6,11 +6,12 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError, InputTypeError
 
-__all__ = ["FAMILIES", "MINATAR_GAMES", "atari_games", "find_game", "missing_package", "split_name"]
+__all__ = ["FAMILIES", "MINATAR_GAMES", "atari_games", "find_game", "missing_package", "quiet_ale", "split_name"]
 
 FAMILIES: Mapping[str, str] = MappingProxyType({"atari": "holdfast/Atari-v0", "minatar": "holdfast/MinAtar-v0"})
 """What stands before the colon, and the Gymnasium id of such games."""
@@ -49,6 +50,20 @@ def atari_games() -> tuple[str, ...]:
     except ImportError:
         raise missing_package("atari", "ale-py") from None
     return tuple(game for game in roms.get_all_rom_ids() if game not in _MULTIPLAYER)
+
+
+def quiet_ale() -> Any:
+    """The package ale-py, which from now on does not print the emulator's name and version.
+
+    Raises:
+        ValueError: It is not installed.
+    """
+    try:
+        import ale_py
+    except ImportError:
+        raise missing_package("atari", "ale-py") from None
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    return ale_py
 
 
 def find_game(family: str, wanted: str, games: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError, InputTypeError
 
 __all__ = ["FREE", "GOAL", "HOLE", "START", "GridMap", "connected_cells"]
@@ -83,6 +84,16 @@ class GridMap:
             return cls.parse(text)
         except InputError as error:
             raise InputError(f"map file {str(path)!r}: {error}") from None
+
+    def refined(self, n: int) -> GridMap:
+        """The map with each cell cut into n × n, of which the one at the top left of the start is the start."""
+        n = check_integer("n", n)
+        rows = ["".join(letter * n for letter in row) for row in self.rows for _ in range(n)]
+        first = next(index for index, row in enumerate(rows) if START in row)
+        begun = rows[first].index(START)
+        rows = [row.replace(START, FREE) for row in rows]
+        rows[first] = rows[first][:begun] + START + rows[first][begun + 1 :]
+        return GridMap(tuple(rows))
 
     def __str__(self) -> str:
         return "\n".join(self.rows)

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_choice, check_integer, check_probability
+from holdfast.core.checks import check_choice, check_integer, check_probability, check_truth
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved_fields import take, take_array, take_integer, take_list, take_mapping, take_number
 from holdfast.envs.game_names import MINATAR_GAMES, find_game, missing_package
@@ -82,6 +82,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 (as Gymnasium has it)
+    place_names = "states of the game (all that is on its board, and its timers)"
 
     def __init__(
         self,
@@ -95,13 +96,11 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self.game = find_game("minatar", game, MINATAR_GAMES)
         self._sticky = check_probability("sticky", sticky)
         self._max_steps = check_integer("max_steps", max_steps)
-        for name, value in {"ramping": ramping, "full_actions": full_actions}.items():
-            if not isinstance(value, bool | np.bool_):
-                raise InputTypeError(f"{name} must be true or false, not {value!r}", name)
+        ramping, full_actions = check_truth("ramping", ramping), check_truth("full_actions", full_actions)
         if render_mode is not None:
             check_choice("render_mode", render_mode, ("rgb_array",))
         self.render_mode = render_mode
-        self._game = _rules(self.game)(ramping=bool(ramping))
+        self._game = _rules(self.game)(ramping=ramping)
         every = range(len(self._game.action_map))
         self._actions: list[int] = list(every if full_actions else self._game.minimal_action_set())
         self._seeded(None)
@@ -145,6 +144,11 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         numbers = np.arange(1, len(seen) + 1)[:, None, None]
         return _COLOURS[(seen * numbers).max(axis=0)].repeat(_PIXELS, axis=0).repeat(_PIXELS, axis=1)
 
+    def place(self) -> dict[str, Any]:
+        """What is on the board and what times it, by MinAtar's names, without random numbers."""
+        things = {name: value for name, value in vars(self._game).items() if name not in _FIXED}
+        return {name: _stored(value) for name, value in things.items()}
+
     def _seen(self) -> NDArray[np.uint8]:
         return np.ascontiguousarray(self._game.state().transpose(2, 0, 1), np.uint8)
 
@@ -159,10 +163,9 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def exact_state(self) -> dict[str, Any]:
         """All that the game goes on from, as arrays and JSON values."""
         _, key, position, has_gauss, gauss = self._random.get_state()
-        things = {name: value for name, value in vars(self._game).items() if name not in _FIXED}
         return {
             "game": self.game,
-            "things": {name: _stored(value) for name, value in things.items()},
+            "things": self.place(),
             "last_action": self._last_action,
             "steps": self._steps,
             "random_key": np.array(key),

@@ -42,6 +42,9 @@ _ENTRIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ),
     ("holdfast/FrozenLake16-v0", _FROZEN_LAKE, {}),
     (GRID_ID, _GRID_WORLD, {}),
+    ("holdfast/MountainCarFine-v0", "holdfast.envs.finer_time:MountainCarFine", {}),
+    ("holdfast/CartPoleFine-v0", "holdfast.envs.finer_time:CartPoleFine", {}),
+    ("holdfast/AcrobotFine-v0", "holdfast.envs.finer_time:AcrobotFine", {}),
     (FAMILIES["atari"], "holdfast.envs.atari:AtariGame", {}),
     (FAMILIES["minatar"], "holdfast.envs.minatar:MinAtarGame", {}),
 )

@@ -16,15 +16,11 @@ from holdfast.experiments.car_training import (
     NOTES,
     PUBLISHED,
     STUDY,
-    Driver,
-    dqn,
-    ez_greedy,
     family,
-    msa_dqn,
-    per_dqn,
     run_training,
     setting_of,
 )
+from holdfast.experiments.drivers import dqn, ez_greedy, msa_dqn, per_dqn
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 
@@ -34,22 +30,18 @@ if TYPE_CHECKING:
 __all__ = ["DRIVERS", "PARTS", "draw_parts"]
 
 
-def _without(name: str, arguments: Mapping[str, Any]) -> Driver:
-    return Driver(f"PerDQN(8), {name}", "perdqn", {"k_max": 8, **arguments})
-
-
 _EXPLORATION = (
     per_dqn(8),
-    _without("explore k=1", {"exploration": "primitive"}),
+    per_dqn(8, "explore k=1", exploration="primitive"),
     ez_greedy(8),
     dqn(),
 )
 _UPDATE = (
     per_dqn(8),
     msa_dqn(8),
-    _without("uniform replay", {"prioritized": False}),
-    _without("shared draws", {"shared_draws": True}),
-    _without("one body", {"head_arch": [], "policy_kwargs": {"net_arch": [128, 128, 64]}}),
+    per_dqn(8, "uniform replay", prioritized=False),
+    per_dqn(8, "shared draws", shared_draws=True),
+    per_dqn(8, "one body", head_arch=[], policy_kwargs={"net_arch": [128, 128, 64]}),
 )
 
 DRIVERS = tuple({driver.name: driver for driver in (*_EXPLORATION, *_UPDATE)}.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,16 +12,14 @@ from holdfast.experiments.car_training import (
     FIRST_PUBLISHED,
     PUBLISHED,
     WORST,
-    Driver,
     family,
 )
+from holdfast.experiments.drivers import Driver, driver_curves
 from holdfast.experiments.tables import Table, matrix, select, table_length
 from holdfast.stats.estimates import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from holdfast.draw import Curve, Panel
 
 __all__ = ["choice_areas", "chosen_readings", "draw_returns_by_panel", "published_rows", "return_lines"]
 
@@ -64,40 +61,21 @@ def chosen_readings(rows: Table) -> dict[str, str]:
 def draw_returns_by_panel(rows: Table, panels: Mapping[str, Sequence[Driver]]) -> Figure:
     """Returns over steps, mean and 95 % interval over seeds: training episodes above, greedy ones below.
 
-    Panels of which there are no rows are left out. Who has the colour of another of the same panel is dashed.
+    Panels of which there are no rows are left out.
     """
-    from holdfast.draw import draw_curve_rows
+    from holdfast.draw import Panel, draw_curve_rows
 
-    own = published_rows(rows)
-    drawn = {
-        title: [
-            panel for panel in (_panel(own, name, drivers, column) for name, drivers in panels.items()) if panel
-        ]
-        for title, column in _ROWS.items()
-    }
+    shown = _shown(published_rows(rows))
+    drawn = {}
+    for title, column in _ROWS.items():
+        curves = {name: driver_curves(shown, drivers, column) for name, drivers in panels.items()}
+        drawn[title] = [Panel(name, found) for name, found in curves.items() if found]
     return draw_curve_rows({title: row for title, row in drawn.items() if row}, "steps", "return")
 
 
-def _panel(rows: Table, title: str, drivers: Sequence[Driver], column: str) -> Panel | None:
-    from holdfast.draw import Curve, Panel, algorithm_color
-
-    curves: list[Curve] = []
-    for driver in drivers:
-        found = _returns(rows, driver.name, column)
-        if found is None:
-            continue
-        is_shown = found[0] <= _SHOWN
-        steps, returns = found[0][is_shown], found[1][:, is_shown]
-        mean, low, high = mean_interval(returns)
-        color = algorithm_color(driver.algorithm)
-        dash = sum(curve.color == color for curve in curves)
-        curve = Curve(f"{driver.name}, {_counted(returns)}", color, steps, mean, dash=dash)
-        curves.append(replace(curve, low=low, high=high) if len(returns) > 1 else curve)
-    return Panel(title, curves) if curves else None
-
-
-def _counted(returns: Any) -> str:
-    return "1 run" if len(returns) == 1 else f"{len(returns)} runs"
+def _shown(rows: Table) -> Table:
+    """The rows of the steps that are drawn."""
+    return {name: column[rows["step"] <= _SHOWN] for name, column in rows.items()}
 
 
 def return_lines(rows: Table) -> list[str]:

@@ -8,34 +8,28 @@ by the area under the greedy returns of seeds 0 to 2.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from holdfast.experiments.drivers import Driver, means_of_last
 from holdfast.experiments.spec import Job
 
 __all__ = [
     "CHOICE_SEEDS",
     "COLUMNS",
     "FIRST_PUBLISHED",
-    "LAST",
     "NOTES",
     "PUBLISHED",
     "STUDY",
     "WORST",
-    "Driver",
-    "dqn",
-    "ez_greedy",
     "family",
-    "msa_dqn",
-    "per_dqn",
+    "is_main",
     "plan_choice",
     "plan_training",
     "run_training",
     "setting_of",
-    "temporl_dqn",
     "training_options",
 ]
 
@@ -62,7 +56,6 @@ NOTES = (
 )
 """What is to be said of all these figures."""
 
-_BATCH = 32
 _SCHEDULE = 600_000
 """Steps that the paper's schedules are laid out for; shorter trainings follow the first part of them."""
 _SIZES = {"smoke": (400, 4, 2), "laptop": (300_000, 60, 10), "paper": (600_000, 120, 10)}
@@ -73,28 +66,8 @@ _FEWER = 3
 _SCALED = {"text": "space", "baselines": None}
 """``normalize_observations``, by reading."""
 
-LAST = 20
-"""Training episodes that a return is the mean of."""
-
 WORST = -200.0
 """The return of an episode that does not reach the flag, and so of those that have not been played yet."""
-
-
-@dataclass(frozen=True)
-class Driver:
-    """Who learns.
-
-    Attributes:
-        name: What it is called in rows, legends and tables.
-        algorithm: Its name in ``holdfast.policies.algorithms``.
-        arguments: Of the agent, beside the paper's.
-        is_main: Whether it has all seeds at scale ``laptop``.
-    """
-
-    name: str
-    algorithm: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    is_main: bool = True
 
 
 def family(algorithm: str) -> str:
@@ -102,34 +75,11 @@ def family(algorithm: str) -> str:
     return "PerDQN" if algorithm in ("perdqn", "msa-dqn") else "others"
 
 
-def per_dqn(k_max: int) -> Driver:
-    """Persistent DQN."""
-    return Driver(f"PerDQN({k_max})", "perdqn", {"k_max": k_max})
-
-
-def msa_dqn(k_max: int) -> Driver:
-    """Persistent DQN without the bootstrap."""
-    return Driver(f"MSA-DQN({k_max})", "msa-dqn", {"k_max": k_max})
-
-
-def temporl_dqn(k_max: int) -> Driver:
-    """TempoRL."""
-    return Driver(f"TempoRL({k_max})", "temporl-dqn", {"k_max": k_max})
-
-
-def dqn(batches: int = 1) -> Driver:
-    """DQN, with batches that are so many times as large."""
-    if batches == 1:
-        return Driver("DQN", "dqn")
-    return Driver(f"DQN(x{batches})", "dqn", {"batch_size": _BATCH * batches}, is_main=False)
-
-
-def ez_greedy(k_max: int, batches: int = 1) -> Driver:
-    """εz-greedy DQN, with batches that are so many times as large."""
-    if batches == 1:
-        return Driver(f"εz({k_max})", "ez-dqn", {"k_max": k_max}, is_main=k_max == 8)
-    arguments = {"k_max": k_max, "batch_size": _BATCH * batches}
-    return Driver(f"εz({k_max}x{batches})", "ez-dqn", arguments, is_main=False)
+def is_main(driver: Driver) -> bool:
+    """Whether a driver has all seeds at scale ``laptop``: not with larger batches, nor εz-greedy beyond K = 8."""
+    return "batch_size" not in driver.arguments and (
+        driver.algorithm != "ez-dqn" or driver.arguments["k_max"] == 8
+    )
 
 
 def plan_training(
@@ -151,7 +101,7 @@ def plan_training(
     seeds = {"smoke": 1, "laptop": 5, "paper": runs}[scale]
     for seed in range(FIRST_PUBLISHED, FIRST_PUBLISHED + seeds):
         for driver in drivers:
-            if scale == "laptop" and not driver.is_main and seed >= FIRST_PUBLISHED + _FEWER:
+            if scale == "laptop" and not is_main(driver) and seed >= FIRST_PUBLISHED + _FEWER:
                 continue
             yield setting_of(driver, scale, readings[family(driver.algorithm)], scaled), seed
 
@@ -200,11 +150,10 @@ def run_training(job: Job, place: Path) -> Mapping[str, Any]:
     evaluations = evaluation_columns(run, ("step", "return_mean", "decisions_mean"))
     if evaluations["step"].tolist() != at.tolist():
         raise RuntimeError(f"evaluations must be at every point, and were at {evaluations['step'].tolist()}")
-    ended = np.searchsorted(episodes["step"], at, side="right")
     return {
         "step": at,
-        "return": [_mean_of_last(episodes["return"], n, WORST) for n in ended],
-        "decisions": [_mean_of_last(episodes["decisions"], n, np.nan) for n in ended],
+        "return": means_of_last(episodes["return"], episodes["step"], at, WORST),
+        "decisions": means_of_last(episodes["decisions"], episodes["step"], at),
         "greedy": evaluations["return_mean"],
         "greedy_decisions": evaluations["decisions_mean"],
     }
@@ -231,8 +180,3 @@ def training_options(setting: Mapping[str, Any]) -> dict[str, Any]:
         "steps": setting["steps"],
         "eval_episodes": setting["episodes"],
     }
-
-
-def _mean_of_last(values: Any, n: int, before: float) -> float:
-    """Mean of the last 20 of the first ``n`` values."""
-    return float(values[max(n - LAST, 0) : n].mean()) if n > 0 else before

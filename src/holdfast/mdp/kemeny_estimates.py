@@ -19,8 +19,8 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError
 from holdfast.mdp.chains import ChainOperator
+from holdfast.mdp.iteration import NoConvergenceError
 from holdfast.mdp.kemeny import entropies
-from holdfast.mdp.solve import NoConvergenceError
 
 __all__ = ["EstimateWithError", "estimate_kemeny", "estimate_row_entropy", "estimate_stationary_distribution"]
 

@@ -10,20 +10,32 @@ With f over (s,a) or (s,a,k), V(s) = max f(s,·,·), and k counting from 1:
 
 H^κ contracts with factor γ^{min(k,κ)} in component k, and Q*_K is its one fixed point whatever κ is.
 
+Two generalisations, each of which leaves the defaults as the paper has them:
+
+* Every decision costs c ≥ 0 (``decision_cost``). f(s,a,k) is the value once (a,k) is chosen and paid for, and
+  V(s) = max f(s,·,·) − c in live states. T^κ stays as it is, since nothing is decided inside a hold. The factors
+  are those of c = 0, and the fixed point is still the same for every κ.
+* Options last k steps for the k of a sparse set alone (``persistences``, which the last axis then runs over). Of
+  the κ observed steps, T^κ uses as many as leave a rest k−ℓ that is itself in the set: ℓ is the largest such
+  number up to κ (``window_lengths``), the factor is γ^ℓ, and where there is none H^κ leaves f(s,a,k) as it is.
+
 P_k is never formed: holding one step longer is g ← r + γ Σ P(s'|·,a) g(s',a), so that T*_K costs K passes over the
 kernel, and T^κ costs κ passes of K−κ columns each. Terminal states are worth 0, whatever f says of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from holdfast.core.checks import check_duration, check_integer
+from holdfast.core.checks import check_decision_cost, check_duration
+from holdfast.core.decomposition import window_lengths
 from holdfast.core.errors import InputError
+from holdfast.core.options import chosen_persistences, persistence_positions
+from holdfast.core.targets import undecided_value
 from holdfast.mdp.model import TabularMDP
 
 __all__ = [
@@ -53,53 +65,104 @@ def bellman_optimality(mdp: TabularMDP) -> Operator:
     return apply
 
 
-def option_optimality(mdp: TabularMDP, k_max: int) -> Operator:
+def option_optimality(
+    mdp: TabularMDP,
+    k_max: int | None = None,
+    *,
+    decision_cost: float = 0.0,
+    persistences: Sequence[int] | None = None,
+) -> Operator:
     """T*_K: (S,A,K) → (S,A,K), the Bellman optimality operator on persistence options.
 
     Paper: Operator option-optimality
+
+    Args:
+        mdp: The model.
+        k_max: Options last 1..k_max steps.
+        decision_cost: c, the cost of each decision.
+        persistences: A set of durations instead of ``k_max``.
     """
-    shape = _option_shape(mdp, k_max)
+    durations = chosen_persistences(k_max, persistences)
+    cost = check_decision_cost(decision_cost)
+    shape = mdp.n_states, mdp.n_actions, len(durations)
 
     def apply(f: ArrayLike) -> Floats:
-        values = _live(mdp, _checked(f, shape)).max(axis=(1, 2))
-        return held_returns(mdp, values, k_max)
+        return _held(mdp, _state_values(mdp, _checked(f, shape), cost), durations)
 
     return apply
 
 
-def bootstrap(mdp: TabularMDP, k_max: int, kappa: int) -> Operator:
+def bootstrap(
+    mdp: TabularMDP, k_max: int | None = None, kappa: int = 1, *, persistences: Sequence[int] | None = None
+) -> Operator:
     """T^κ: (S,A,K) → (S,A,K), κ steps observed and the value of holding on for the rest; NaN where k ≤ κ.
 
+    Of a sparse set it is also NaN where no rest k−ℓ with 1 ≤ ℓ ≤ κ is in the set.
+
     Paper: Operator bootstrap
+
+    Args:
+        mdp: The model.
+        k_max: Options last 1..k_max steps.
+        kappa: κ, at most the longest of them.
+        persistences: A set of durations instead of ``k_max``.
     """
-    shape = _option_shape(mdp, k_max)
-    kappa = check_duration("kappa", kappa, k_max)
+    durations = chosen_persistences(k_max, persistences)
+    kappa = check_duration("kappa", kappa, durations[-1])
+    shape = mdp.n_states, mdp.n_actions, len(durations)
+    lengths, places = window_lengths(durations)[:, kappa], persistence_positions(durations)
 
     def apply(f: ArrayLike) -> Floats:
-        rest = _live(mdp, _checked(f, shape))[:, :, : k_max - kappa]
-        for _ in range(kappa if rest.size else 0):
-            rest = _hold_one_step(mdp, rest)
+        f = _live(mdp, _checked(f, shape))
         result = np.full(shape, np.nan)
-        result[:, :, kappa:] = rest
+        columns: list[int] = []
+        held = np.empty((*shape[:2], 0))
+        # Those that are held for ℓ steps join the others when ℓ steps are to go.
+        for steps in range(kappa, 0, -1):
+            joining = [at for at, k in enumerate(durations) if k > kappa and lengths[at] == steps]
+            if joining:
+                rests = f[:, :, [places[durations[at] - steps] for at in joining]]
+                held = np.concatenate([held, rests], axis=2) if columns else rests
+                columns += joining
+            if columns:
+                held = _hold_one_step(mdp, held)
+        result[:, :, columns] = held
         return result
 
     return apply
 
 
-def all_persistence(mdp: TabularMDP, k_max: int, kappa: int) -> Operator:
+def all_persistence(
+    mdp: TabularMDP,
+    k_max: int | None = None,
+    kappa: int = 1,
+    *,
+    decision_cost: float = 0.0,
+    persistences: Sequence[int] | None = None,
+) -> Operator:
     """H^κ: (S,A,K) → (S,A,K), the all-persistence Bellman operator.
 
     Paper: Operator all-persistence
+
+    Args:
+        mdp: The model.
+        k_max: Options last 1..k_max steps.
+        kappa: κ, at most the longest of them.
+        decision_cost: c, the cost of each decision.
+        persistences: A set of durations instead of ``k_max``.
     """
-    shape = _option_shape(mdp, k_max)
-    kappa = check_duration("kappa", kappa, k_max)
-    hold_on = bootstrap(mdp, k_max, kappa)
+    durations = chosen_persistences(k_max, persistences)
+    cost = check_decision_cost(decision_cost)
+    hold_on = bootstrap(mdp, kappa=kappa, persistences=durations)
+    seen = [k for k in durations if k <= kappa]
+    is_uninformed = window_lengths(durations)[:, kappa] == 0
+    shape = mdp.n_states, mdp.n_actions, len(durations)
 
     def apply(f: ArrayLike) -> Floats:
         f = _checked(f, shape)
-        values = _live(mdp, f).max(axis=(1, 2))
         result = hold_on(f)
-        result[:, :, :kappa] = held_returns(mdp, values, kappa)
+        result[:, :, : len(seen)] = _held(mdp, _state_values(mdp, f, cost), seen)
+        result[:, :, is_uninformed] = _live(mdp, f)[:, :, is_uninformed]
         return result
 
     return apply
@@ -131,16 +194,36 @@ def option_expectation(mdp: TabularMDP, psi: ArrayLike) -> Operator:
     return apply
 
 
-def held_returns(mdp: TabularMDP, values: ArrayLike, k_max: int) -> Floats:
-    """r_k + γ^k Σ P_k V for k = 1..k_max: hold an action for k steps, then be worth V; (S,) → (S,A,K)."""
-    values = _live(mdp, _checked(values, (mdp.n_states,)))
-    n_states, n_actions, k_max = _option_shape(mdp, k_max)
+def held_returns(
+    mdp: TabularMDP, values: ArrayLike, k_max: int | None = None, *, persistences: Sequence[int] | None = None
+) -> Floats:
+    """r_k + γ^k Σ P_k V for k = 1..k_max: hold an action for k steps, then be worth V; (S,) → (S,A,K).
+
+    Args:
+        mdp: The model.
+        values: V, (S,); terminal states are worth 0 whatever it says.
+        k_max: The largest k.
+        persistences: A set of k instead of ``k_max``.
+    """
+    return _held(mdp, _checked(values, (mdp.n_states,)), chosen_persistences(k_max, persistences))
+
+
+def _held(mdp: TabularMDP, values: Floats, durations: Sequence[int]) -> Floats:
+    """``held_returns`` for durations that are known to be a set of persistences."""
     # Filled one k after another and turned round at the end: writing into the last axis is slow for many states.
-    by_k = np.empty((k_max, n_states, n_actions))
-    by_k[0] = mdp.reward + mdp.gamma * mdp.kernel.expect(values)
-    for index in range(1, k_max):
-        by_k[index] = _hold_one_step(mdp, by_k[index - 1])
+    by_k = np.empty((len(durations), mdp.n_states, mdp.n_actions))
+    held = mdp.reward + mdp.gamma * mdp.kernel.expect(_live(mdp, values))
+    steps = 1
+    for index, k in enumerate(durations):
+        for _ in range(k - steps):
+            held = _hold_one_step(mdp, held)
+        by_k[index], steps = held, k
     return np.ascontiguousarray(np.moveaxis(by_k, 0, -1))
+
+
+def _state_values(mdp: TabularMDP, f: Floats, decision_cost: float) -> Floats:
+    """V(s) of f (S,A,K) before the decision in s is paid for, (S,)."""
+    return _live(mdp, np.asarray(undecided_value(f.max(axis=(1, 2)), decision_cost)))
 
 
 def _hold_one_step(mdp: TabularMDP, f: Floats) -> Floats:
@@ -154,10 +237,6 @@ def _live(mdp: TabularMDP, f: Floats) -> Floats:
     if not mdp.terminal.any():
         return f
     return np.where(mdp.terminal.reshape((-1,) + (1,) * (f.ndim - 1)), 0.0, f)
-
-
-def _option_shape(mdp: TabularMDP, k_max: int) -> tuple[int, int, int]:
-    return mdp.n_states, mdp.n_actions, check_integer("k_max", k_max)
 
 
 def _checked(f: ArrayLike, shape: tuple[int, ...]) -> Floats:

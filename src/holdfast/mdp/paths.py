@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -9,14 +11,23 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError
+from holdfast.core.options import persistence_set
 from holdfast.mdp.evaluation import path_values
 from holdfast.mdp.kernels import DeterministicKernel
 from holdfast.mdp.model import TabularMDP
+from holdfast.mdp.option_model import held_ends
 
 __all__ = ["fewest_decisions"]
 
 
-def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, tolerance: float = 1e-9) -> int | None:
+def fewest_decisions(
+    mdp: TabularMDP,
+    q: NDArray[np.floating],
+    start: int,
+    tolerance: float = 1e-9,
+    *,
+    persistences: Sequence[int] | None = None,
+) -> int | None:
     """The least number of optimal options that lead from ``start`` to a terminal state.
 
     With ``q`` cut to k = 1 this is the length of the shortest optimal path.
@@ -27,6 +38,7 @@ def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, toler
         start: A state.
         tolerance: An option is optimal if its value is this close to the best one of its state, relative to the
             discounted sum of the absolute rewards on a best path from there.
+        persistences: The K durations; 1..K by default.
 
     Returns:
         The count, or None if no optimal option leads to a terminal state.
@@ -39,10 +51,7 @@ def fewest_decisions(mdp: TabularMDP, q: NDArray[np.floating], start: int, toler
         raise InputError(f"start must be a state in 0..{n_states - 1}, not {start}")
     if q.ndim != 3 or q.shape[:2] != (n_states, n_actions):
         raise InputError(f"q must have shape ({n_states}, {n_actions}, k_max), not {q.shape}")
-    reached = np.empty(q.shape, dtype=np.int32)
-    reached[:, :, 0] = mdp.kernel.table
-    for index in range(1, q.shape[2]):
-        reached[:, :, index] = mdp.kernel.table[reached[:, :, index - 1], np.arange(n_actions)]
+    reached = held_ends(mdp.kernel.table, persistence_set(q.shape[2], persistences))
     optimal = q >= (q.max(axis=(1, 2)) - _allowance(mdp, q, tolerance))[:, None, None]
     first = np.concatenate([[0], np.cumsum(optimal.sum(axis=(1, 2)))])
     edges = reached[optimal]

@@ -1,26 +1,21 @@
-"""Optimal values: policy iteration, exact where the model allows it."""
+"""Optimal values of primitive actions: policy iteration, exact where the model allows it."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from holdfast.core.checks import check_integer, check_real
-from holdfast.core.errors import InputError
 from holdfast.mdp.evaluation import policy_values
+from holdfast.mdp.iteration import NoConvergenceError, fixed_point, is_near
 from holdfast.mdp.kernels import DenseKernel, DeterministicKernel, SparseKernel
 from holdfast.mdp.likeliest_outcomes import likeliest_outcomes
 from holdfast.mdp.model import TabularMDP
-from holdfast.mdp.operators import Operator, bellman_optimality, held_returns
+from holdfast.mdp.operators import Operator, bellman_optimality
 from holdfast.mdp.policy_improvement import ImprovementWaves, is_better
 
-__all__ = ["FixedPoint", "NoConvergenceError", "fixed_point", "k_values", "q_star", "q_star_options"]
+__all__ = ["LARGEST_LINEAR_SYSTEM", "q_star"]
 
-_LARGEST_K_MAX = 2**31
-_EPSILON = float(np.finfo(np.float64).eps)
 _SETTLED = 1e-9
 """A value that changes by less than this part of itself has settled."""
 
@@ -32,103 +27,6 @@ WARM_UP_SWEEPS = 2_000
 
 SWEEPS_PER_POLICY = 40
 """Sweeps under one policy before the next one is chosen, where it is not evaluated exactly."""
-
-
-class NoConvergenceError(InputError):
-    """The iteration limit was reached before the tolerance.
-
-    Attributes:
-        value: Where the iteration was.
-    """
-
-    def __init__(self, message: str, value: NDArray[np.float64]) -> None:
-        super().__init__(message)
-        self.value = value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.value)
-
-
-class FixedPoint(NamedTuple):
-    """Where an iteration stopped.
-
-    Attributes:
-        value: The last iterate.
-        iterations: Applications of the operator.
-        residual: sup |f_n − f_{n−1}| of the last two iterates.
-        error_bound: What the contraction guarantees of sup |f_n − f*|; infinite without a modulus below 1.
-    """
-
-    value: NDArray[np.float64]
-    iterations: int
-    residual: float
-    error_bound: float
-
-
-def fixed_point(
-    operator: Operator,
-    start: ArrayLike,
-    *,
-    modulus: float = 1.0,
-    tolerance: float = 1e-10,
-    max_iterations: int = 1_000_000,
-) -> FixedPoint:
-    """Apply ``operator`` until its fixed point is reached within ``tolerance``.
-
-    Args:
-        operator: A map of arrays to arrays of the same shape.
-        start: Where to begin.
-        modulus: Its contraction factor m in the sup norm. Below 1 the distance to the fixed point is at most
-            m/(1−m) times the last step, and that bound is brought under ``tolerance``; at 1 nothing is known
-            and the last step itself is.
-        tolerance: Above 0. Steps as small as the rounding of the values end the iteration too.
-        max_iterations: Limit.
-
-    Raises:
-        NoConvergenceError: The limit was reached first.
-    """
-    modulus = check_real("modulus", modulus, 0.0, 1.0)
-    tolerance = check_real("tolerance", tolerance, 0.0, open_low=True)
-    limit = check_integer("max_iterations", max_iterations)
-    value = np.array(start, dtype=np.float64)
-    residual = math.inf
-    for iteration in range(1, limit + 1):
-        following = operator(value)
-        if following is value:
-            raise InputError("operator must return a new array, not the one it was given")
-        residual = float(np.max(np.abs(following - value)))
-        value = following
-        if not math.isfinite(residual):
-            raise NoConvergenceError(
-                f"no fixed point: the values are no longer finite after {iteration} iterations", value
-            )
-        if _is_near(value, residual, modulus, tolerance):
-            return FixedPoint(value, iteration, residual, _error_bound(residual, modulus))
-    raise NoConvergenceError(
-        f"no fixed point within {limit} iterations: the last step was {residual:.3g}, asked was {tolerance:.3g}"
-        + (" (with gamma = 1 there may be none)" if modulus >= 1.0 else ""),
-        value,
-    )
-
-
-def _is_near(value: NDArray[np.float64], residual: float, modulus: float, tolerance: float) -> bool:
-    """Whether ``value`` is within ``tolerance`` of the fixed point, or as near as rounding lets it come.
-
-    Args:
-        value: A contraction, applied to some array.
-        residual: How far it took that array, in the sup norm.
-        modulus: The contraction's factor; at 1 the residual itself is to be within the tolerance.
-        tolerance: Above 0.
-    """
-    rounding = 2.0 * _EPSILON * float(np.max(np.abs(value)))
-    missing = _error_bound(residual, modulus) if modulus < 1.0 else residual
-    return residual <= rounding or missing <= tolerance
-
-
-def _error_bound(residual: float, modulus: float) -> float:
-    if residual == 0.0:
-        return 0.0
-    return modulus / (1.0 - modulus) * residual if modulus < 1.0 else math.inf
 
 
 def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_000_000) -> NDArray[np.float64]:
@@ -210,7 +108,7 @@ def _sweep_policies(mdp: TabularMDP, tolerance: float, max_iterations: int) -> N
         best = q[states, policy]
         steps = np.abs(best - values)
         residual = float(steps.max())
-        if _is_near(best, residual, mdp.gamma, tolerance):
+        if is_near(best, residual, mdp.gamma, tolerance):
             last = min(last, 2 * count)
             if count == last or np.all(steps <= _SETTLED * np.abs(best)):
                 return q
@@ -223,27 +121,3 @@ def _sweep_policies(mdp: TabularMDP, tolerance: float, max_iterations: int) -> N
         f"asked was {tolerance:.3g}",
         q,
     )
-
-
-def q_star_options(
-    mdp: TabularMDP, k_max: int, tolerance: float = 1e-10, max_iterations: int = 1_000_000
-) -> NDArray[np.float64]:
-    """Q*_K(s,a,k), (S,A,K), as near to the truth as ``q_star`` is.
-
-    Q*_K(·,·,1) = Q*, so that value iteration on (S,A) and K held steps from V* are all it takes.
-    """
-    if check_integer("k_max", k_max) >= _LARGEST_K_MAX:
-        raise InputError(f"k_max must be less than {_LARGEST_K_MAX}, not {k_max}", "k_max")
-    return held_returns(mdp, q_star(mdp, tolerance, max_iterations).max(axis=1), k_max)
-
-
-def k_values(
-    mdp: TabularMDP, k_max: int, tolerance: float = 1e-10, max_iterations: int = 1_000_000
-) -> NDArray[np.float64]:
-    """V*_k(s) = max_a Q*_K(s,a,k), (S,K): the first action held for k steps, everything after it optimal.
-
-    This is not the optimal value of the k-persistent MDP, where every action is held for k steps.
-
-    Paper: Definition k-value
-    """
-    return np.asarray(q_star_options(mdp, k_max, tolerance, max_iterations).max(axis=1))

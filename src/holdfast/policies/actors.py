@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gymnasium import spaces
@@ -64,7 +65,7 @@ class TableActor:
                 "decision_tolerance",
                 "interrupt_margin",
             )
-        policy = GreedyPolicy(self.policy.q, decision_tolerance, interrupt_margin)
+        policy = replace(self.policy, decision_tolerance=decision_tolerance, interrupt_margin=interrupt_margin)
         return TableActor(policy, self._first_state, self._first_action)
 
     def decide(self, observation: Any) -> Decision:
@@ -122,7 +123,7 @@ class NetworkActor:
             )
         policy = copy.deepcopy(self.policy)
         policy.decision_tolerance, policy.interrupt_margin = check_acting(
-            decision_tolerance or 0.0, interrupt_margin
+            decision_tolerance or 0.0, interrupt_margin, self.policy.decision_cost
         )
         return NetworkActor(policy)
 

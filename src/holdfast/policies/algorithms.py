@@ -124,7 +124,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "DQN",
             "every action held for one step",
             "holdfast.deep:PerDQN",
-            {"k_max": 1, "persistences": None},
+            {"k_max": 1, "persistences": None, "decision_cost": 0.0},
         ),
         Algorithm(
             "msa-dqn", "MSA-DQN", "no bootstrap across persistences", "holdfast.deep:PerDQN", {"bootstrap": False}

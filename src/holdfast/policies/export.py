@@ -141,12 +141,13 @@ def _metadata(actor: Any, graph: Graph, state: Mapping[str, Any]) -> dict[str, s
         "algorithm": (state.get("algorithm"), str),
         "environment": (about.get("label"), str),
         "training_step": (about.get("step"), int),
-        "k_max": (graph.outputs[-1].shape[1] if is_table else actor.policy.k_max, int),
-        "persistences": (None if is_table else _sparse_set(actor.policy.persistences), str),
+        "k_max": (int(actor.policy.durations[-1]), int),
+        "persistences": (_sparse_set(getattr(actor.policy, "persistences", None)), str),
         "first_state": (state["first_state"] if is_table else None, int),
         "first_action": (state["first_action"] if is_table else int(actor.policy.action_space.start), int),
         "decision_tolerance": (tolerance, float),
         "interrupt_margin": (margin, float),
+        "decision_cost": (getattr(actor.policy, "decision_cost", 0.0) or None, float),
     }
     texts = {name: str(value) for name, (value, kind) in known.items() if type(value) is kind}
     return {name: text.encode(errors="replace").decode() for name, text in texts.items()}

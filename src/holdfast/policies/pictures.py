@@ -144,7 +144,13 @@ def draw_policy_over(
     grid = env.unwrapped
     if isinstance(actor, TableActor) and isinstance(grid, GridWorld):
         layout = CellLayout(grid.map.shape, grid.map.start, grid.map.goals, grid.map.holes)
-        return draw_policy(actor.policy.table, layout, options=actor.policy.options(), title=title)
+        return draw_policy(
+            actor.policy.table,
+            layout,
+            options=actor.policy.options(),
+            title=title,
+            persistences=actor.policy.durations.tolist(),
+        )
     found = hold_map(actor, env, trip, axes)
     return None if found is None else draw_hold_map(found, title)
 
@@ -160,7 +166,7 @@ def draw_decisions(actor: Actor, env: gymnasium.Env[Any, Any], trip: Trip, n: in
         action_names(env),
         [f"at step {step}" for step in steps],
         "value of holding" if actor.acting == (None, None) else "$Q(s, a, k)$",
-        actor.policy.durations.tolist() if isinstance(actor, NetworkActor) else None,
+        actor.policy.durations.tolist() if isinstance(actor, NetworkActor | TableActor) else None,
     )
 
 

@@ -48,7 +48,13 @@ _NETWORK_ARGUMENTS = ("valued", "normalize_images", "net_arch")
 """What a policy's file holds beside the arguments of an agent that are its policy's."""
 
 
-_UNSAID = {"valued": "options", "persistences": None, "layer_norm": False, "average_rate": 0.0}
+_UNSAID = {
+    "valued": "options",
+    "persistences": None,
+    "layer_norm": False,
+    "average_rate": 0.0,
+    "decision_cost": 0.0,
+}
 """What policies are that were saved before they could be anything else."""
 
 
@@ -235,7 +241,7 @@ def _network_actor(state: Mapping[str, Any]) -> NetworkActor:
     seen = {"FlattenExtractor": _flat_size, "CombinedExtractor": _size_without_pictures}.get(extractor.__name__)
     _refuse_more_than_there_is(saved, weights, seen(observations) if seen else 0, int(actions.n))
     try:
-        check_acting(saved["decision_tolerance"], saved["interrupt_margin"])
+        check_acting(saved["decision_tolerance"], saved["interrupt_margin"], saved["decision_cost"])
         policy = kind(observations, actions, lambda _: 0.0, features_extractor_class=extractor, **saved)
     except Exception as error:
         if not isinstance(error, InputError) and is_raised_by_holdfast(error):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
-from holdfast.core.checks import check_integer, check_persistences, check_real
+from holdfast.core.checks import check_decision_cost, check_integer, check_persistences, check_real
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import json_copy
 from holdfast.files import Entry, as_entry, parse_json
@@ -43,6 +43,7 @@ OPTIONS = (
     "algo",
     "k_max",
     "persistences",
+    "decision_cost",
     "set",
     "seed",
     "n_envs",
@@ -124,12 +125,14 @@ class RunConfig:
 
     @property
     def held(self) -> str:
-        """For how long actions may be held, in a heading; nothing where that is not to be chosen."""
+        """For how long actions may be held, and what a decision costs, in a heading; nothing without a choice."""
         if "k_max" not in self.arguments:
             return ""
+        cost = self.arguments.get("decision_cost") or 0.0
+        priced = f", c={cost:g}" if cost else ""
         if self.persistences is None:
-            return f"K={self.k_max}"
-        return f"k in {{{','.join(map(str, self.persistences))}}}"
+            return f"K={self.k_max}{priced}"
+        return f"k in {{{','.join(map(str, self.persistences))}}}{priced}"
 
     def is_reached(self, steps: int, episodes: int) -> bool:
         """Whether a run that has got so far is over."""
@@ -252,6 +255,8 @@ def make_config(options: Mapping[str, Any], stored: RunConfig | None = None) -> 
         given["k_max"] = options["k_max"]
     if options.get("persistences") is not None:
         given["persistences"] = _persistences(algorithm, options, given)
+    if options.get("decision_cost") is not None:
+        given["decision_cost"] = _decision_cost(algorithm, options, given)
     given = {**game_settings(options["environment"], algorithm, given), **given}
     arguments = algorithm.complete(given)
     env_kwargs = _json_mapping(options, "env_kwargs")
@@ -309,6 +314,23 @@ def _persistences(algorithm: Algorithm, options: Mapping[str, Any], given: Mappi
     return value
 
 
+def _decision_cost(algorithm: Algorithm, options: Mapping[str, Any], given: Mapping[str, Any]) -> float:
+    """The cost of a decision that is given beside ``set``."""
+    cost = check_decision_cost(options["decision_cost"])
+    if "decision_cost" not in algorithm.arguments():
+        raise InputError(
+            f"decision_cost must not be given for {algorithm.name}: its values do not choose how long to hold",
+            "decision_cost",
+        )
+    if given.get("decision_cost", cost) != cost:
+        raise InputError(
+            f"decision_cost must be given once, not as {cost:g} and in set as {given['decision_cost']}",
+            "decision_cost",
+            "set",
+        )
+    return cost
+
+
 def run_name(options: Mapping[str, Any]) -> str:
     """A name for the folder of the run that ``options`` describe; whether they will do is not looked at."""
     from holdfast.envs.lookup import is_map_path
@@ -325,6 +347,9 @@ def run_name(options: Mapping[str, Any]) -> str:
     sparse = options.get("persistences") or given.get("persistences")
     if own is not None and isinstance(sparse, list | tuple):
         held = f"-k{file_name('-'.join(map(str, sparse)))}"
+    cost = options.get("decision_cost") or given.get("decision_cost")
+    if own is not None and isinstance(cost, int | float) and cost:
+        held += f"-c{cost:g}"
     return f"{file_name(str(label))}-{algorithm.name}{held}-s{options.get('seed', 0)}"
 
 

@@ -26,10 +26,12 @@ __all__ = [
     "persistence_index",
     "scaled_index",
     "toward",
+    "undecided_value",
     "window_target",
 ]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 best_value: Any = compiled(targets.best_value)
 bootstrapped_return: Any = compiled(targets.bootstrapped_return)
@@ -44,38 +46,43 @@ nth_best: Any = compiled(choice.nth_best)
 persistence_index: Any = compiled(options.persistence_index)
 scaled_index: Any = compiled(choice.scaled_index)
 toward: Any = compiled(targets.toward)
+undecided_value: Any = compiled(targets.undecided_value)
 window_target: Any = compiled(targets.window_target)
 
 
 @compiled
-def draw_option(values: Floats, epsilon: float, agent: np.random.Generator) -> tuple[int, int, bool]:
+def draw_option(
+    values: Floats, epsilon: float, persistences: Integers, agent: np.random.Generator
+) -> tuple[int, int, bool]:
     """ε-greedy over the options (A, K) of one state: action, persistence, and whether it was drawn at random.
 
-    One of equals is drawn at random; without equals there is no draw.
+    One of equals is drawn at random; without equals there is no draw. ``persistences`` (K,) are those that the
+    values are of; there may be more of them, which have none.
     """
-    n_actions, k_max = values.shape
+    n_actions, n_durations = values.shape
     exploratory = is_exploratory(agent.random(), epsilon)
     if exploratory:
-        index = scaled_index(agent.random(), n_actions * k_max)
+        index = scaled_index(agent.random(), n_actions * n_durations)
     else:
         equals = count_best(values)
         index = nth_best(values, scaled_index(agent.random(), equals) if equals > 1 else 0)
-    return index // k_max, duration_at(index % k_max), exploratory
+    return index // n_durations, persistences[index % n_durations], exploratory
 
 
 @compiled
 def draw_held_action(
-    values: Floats, epsilon: float, durations: Floats, agent: np.random.Generator
+    values: Floats, epsilon: float, durations: Floats, persistences: Integers, agent: np.random.Generator
 ) -> tuple[int, int, bool]:
     """The best option of (A, K), or with probability ε a random action for a random time.
 
-    For εz-greedy, values are (A, 1). ``durations`` is the cumulative distribution of the random time.
+    For εz-greedy, values are (A, 1). ``durations`` is the cumulative distribution of the random time, and
+    ``persistences`` are as in ``draw_option``.
     """
     exploratory = is_exploratory(agent.random(), epsilon)
     if not exploratory:
         equals = count_best(values)
         index = nth_best(values, scaled_index(agent.random(), equals) if equals > 1 else 0)
-        return index // values.shape[1], duration_at(index % values.shape[1]), exploratory
+        return index // values.shape[1], persistences[index % values.shape[1]], exploratory
     action = scaled_index(agent.random(), values.shape[0])
     draw, position = agent.random(), 0
     while position < len(durations) - 1 and draw >= durations[position]:
@@ -85,7 +92,11 @@ def draw_held_action(
 
 @compiled
 def greedy_option(
-    values: Floats, tolerance: float, ties_at_random: bool, evaluation: np.random.Generator
+    values: Floats,
+    tolerance: float,
+    ties_at_random: bool,
+    persistences: Integers,
+    evaluation: np.random.Generator,
 ) -> tuple[int, int]:
     """The greedy option of one state, held longer as far as ``tolerance`` allows.
 
@@ -94,4 +105,4 @@ def greedy_option(
     equals = count_best(values) if ties_at_random else 1
     index = nth_best(values, scaled_index(evaluation.random(), equals) if equals > 1 else 0)
     action, position = index // values.shape[1], index % values.shape[1]
-    return action, duration_at(longest_within(values, action, position, tolerance))
+    return action, persistences[longest_within(values, action, position, tolerance)]

@@ -48,7 +48,7 @@ class EZGreedyQLearning(TabularLearner):
     def rule(self) -> LearningRule:
         """The best action for one step, or a random one for a random duration; one update per step."""
         return self.make_rule(
-            self.k_max,
+            range(1, self.k_max + 1),
             updates_per_step=1.0,
             durations=np.cumsum(duration_distribution(self.durations, self.k_max, self.mu)),
         )

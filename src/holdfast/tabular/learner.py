@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_choice, check_discount, check_integer, check_real
+from holdfast.core.checks import check_choice, check_discount, check_integer, check_persistences, check_real
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.history import PartialHistory, discounts
-from holdfast.core.options import Option
+from holdfast.core.options import Option, position_within
 from holdfast.core.schedules import Constant, Exponential, Schedule, tabulate
 from holdfast.tabular.learning_rule import HeldOption, LearningRule, Tables, learn
 from holdfast.tabular.option_loop import Streams, run_episodes, run_in_python
@@ -23,13 +23,15 @@ from holdfast.tabular.run import EpisodeOutcomes, FitResult, RunState, stream
 from holdfast.tabular.simulator import FlatModel
 from holdfast.tabular.world import Trainable, World, find_world, steps_in
 
-__all__ = ["ProgressCallback", "TabularLearner", "check_epsilon", "check_seeds"]
+__all__ = ["ProgressCallback", "TabularLearner", "check_epsilon", "check_holds", "check_seeds"]
 
 Floats = NDArray[np.float64]
 ProgressCallback = Callable[[int, int], None]
 """Called with the number of episodes done and that of all episodes, over all seeds."""
 
 PAPER_EPSILON = Exponential(0.99)
+
+DEFAULT_K_MAX = 8
 
 GREEDY_TIES = ("first", "random")
 
@@ -101,9 +103,21 @@ class TabularLearner(ABC):
     def policy_of(self, tables: Mapping[str, Floats]) -> Policy:
         """The greedy policy of ``tables``, each (S, A, K): those of a state, or of one seed of a result."""
 
-    def make_rule(self, k_max: int, **own: Any) -> LearningRule:
-        """A rule with the arguments that all learners share; ``own`` are its other fields."""
-        return LearningRule(self.alpha, discounts(self.gamma, k_max), self.ties_at_random, **own)
+    def make_rule(self, holds: Sequence[int], **own: Any) -> LearningRule:
+        """A rule for options that last as long as these ``holds``, with the arguments that all learners share.
+
+        ``own`` are its other fields.
+        """
+        longest = holds[-1]
+        places = np.maximum(position_within(holds, np.arange(longest + 1)), 0)
+        return LearningRule(
+            self.alpha,
+            discounts(self.gamma, longest),
+            np.array(holds, dtype=np.int64),
+            places.astype(np.int64),
+            self.ties_at_random,
+            **own,
+        )
 
     # Training.
 
@@ -326,6 +340,19 @@ def check_epsilon(epsilon: Any) -> Schedule:
     if isinstance(epsilon, Schedule):
         return epsilon
     return Constant(check_real("epsilon", epsilon, 0.0, 1.0))
+
+
+def check_holds(k_max: Any, persistences: Any) -> tuple[tuple[int, ...] | None, int]:
+    """``persistences`` if they are given, and the longest hold: the last of them, or ``k_max``."""
+    chosen = check_persistences("persistences", persistences)
+    number = check_integer("k_max", k_max)
+    if chosen is not None and number not in (DEFAULT_K_MAX, chosen[-1]):
+        raise InputError(
+            f"k_max must be {chosen[-1]}, the last of persistences, or not be given, not {number}",
+            "k_max",
+            "persistences",
+        )
+    return (None, number) if chosen is None else (chosen, chosen[-1])
 
 
 def check_seeds(seeds: Any) -> tuple[int, ...]:

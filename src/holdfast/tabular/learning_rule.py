@@ -6,8 +6,11 @@ discounted reward between them, PerQ-learning updates
     Q(s_{t+i}, a, k)     ← (1 − α) Q + α [R + γ^k V(s_{t+j})]
     Q(s_{t+i}, a, k + d) ← (1 − α) Q + α [R + γ^k Q(s_{t+j}, a, d)],   d = 1..K_max − k
 
-in place, last end first. MSA Q-learning makes the first of the two updates alone. TempoRL updates its skip values
-J(s_{t+i}, k | a) toward R + γ^k max_a' Q(s_{t+j}, a'), longest first. Q-learning sees every step by itself.
+in place, last end first. Where each decision costs c, V(s_{t+j}) is max Q(s_{t+j},·,·) − c. Of a sparse set of
+persistences, those are updated that are k, or k + d for a d of the set, or beyond k if s_{t+j} is terminal.
+
+MSA Q-learning makes the first of the two updates alone. TempoRL updates its skip values J(s_{t+i}, k | a) toward
+R + γ^k max_a' Q(s_{t+j}, a'), longest first. Q-learning sees every step by itself.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ from holdfast.core.compiling import compiled
 from holdfast.tabular.compiled import (
     best_value,
     bootstrapped_return,
+    duration_at,
     k_step_return,
     persistence_index,
     toward,
+    undecided_value,
     window_target,
 )
 
@@ -50,7 +55,9 @@ class LearningRule(NamedTuple):
 
     Attributes:
         alpha: Learning rate α.
-        powers: (K + 1,) γ^0..γ^K; no option lasts longer than K steps.
+        powers: γ^0..γ^K; no option lasts longer than K steps.
+        persistences: The durations that options may have, the last of them K.
+        places: (K + 1,) by number of steps, the place among them of the longest that is no longer; 0 for 0.
         ties_at_random: Whether greedy episodes draw one of equals at random; otherwise they take the first.
         updates_per_step: One-step updates with each step of an option; 0 updates all persistences instead, when
             the option is over.
@@ -60,10 +67,13 @@ class LearningRule(NamedTuple):
         durations: Cumulative distribution of the duration of a random action; empty draws one of all options.
         margin: Interruption margin; infinite carries every option through.
         tolerance: What holding the best action longer may cost in a greedy episode; negative takes the best.
+        decision_cost: c.
     """
 
     alpha: float
     powers: Floats
+    persistences: Integers
+    places: Integers
     ties_at_random: bool
     updates_per_step: float = 0.0
     n_valued: int = 1
@@ -72,6 +82,7 @@ class LearningRule(NamedTuple):
     durations: Floats = NO_DURATIONS
     margin: float = np.inf
     tolerance: float = -1.0
+    decision_cost: float = 0.0
 
 
 class Tables(NamedTuple):
@@ -140,22 +151,30 @@ def learn_all_persistences(q: Floats, option: HeldOption, rule: LearningRule) ->
     longer ones.
     """
     states, action, rewards, kappa, terminated = option
-    alpha, powers, n_valued, k_max = rule.alpha, rule.powers, rule.n_valued, q.shape[2]
+    alpha, powers, n_valued, cost = rule.alpha, rule.powers, rule.n_valued, rule.decision_cost
+    persistences, places = rule.persistences, rule.places
     for j in range(kappa, 0, -1):
         end = states[j]
         ends_episode = terminated and j == kappa
         learns_longer = rule.bootstraps or (rule.pad_terminal and ends_episode)
-        end_value, held_values = best_value(q[end], n_valued), q[end, action]
+        end_value, held_values = undecided_value(best_value(q[end], n_valued), cost), q[end, action]
         reward = 0.0
         for i in range(j - 1, -1, -1):
             start, k = states[i], j - i
             reward = rewards[i] + powers[1] * reward
-            for d in range(k_max - k + 1 if learns_longer else 1):
-                target = window_target(reward, powers[k], d, end_value, held_values, ends_episode)
-                at = persistence_index(k + d)
+            first = places[k]
+            is_complete = persistences[first] == k
+            last = len(persistences) if learns_longer else first + 1
+            for at in range(first if is_complete else first + 1, last):
+                d = persistences[at] - k
+                if d > 0 and persistences[places[d]] != d and not ends_episode:
+                    continue  # no value to go on from
+                # The rest goes by its place, counted from 1.
+                rest = duration_at(places[d]) if d > 0 else 0
+                target = window_target(reward, powers[k], rest, end_value, held_values, ends_episode)
                 q[start, action, at] = toward(q[start, action, at], target, alpha)
             if start == end:  # bumping into a wall: what was just learned is the end's value too
-                end_value = best_value(q[end], n_valued)
+                end_value = undecided_value(best_value(q[end], n_valued), cost)
 
 
 @compiled

@@ -19,7 +19,6 @@ from holdfast.tabular.compiled import (
     greedy_option,
     is_interrupted,
     left_after_step,
-    persistence_index,
 )
 from holdfast.tabular.learning_rule import (
     HeldOption,
@@ -70,6 +69,7 @@ def run_episodes(
     alpha, gamma, updates_per_step = rule.alpha, rule.powers[1], rule.updates_per_step
     owed = carry[0]
     durations, powers, longest = rule.durations, rule.powers, len(rule.powers) - 1
+    persistences, places = rule.persistences, rule.places
     states, rewards = np.zeros(longest + 1, dtype=np.int64), np.zeros(longest)
     for episode in range(len(epsilons)):
         epsilon, state = epsilons[episode], first_state(model, environment)
@@ -77,11 +77,11 @@ def run_episodes(
         ended = False
         while not ended:
             if len(durations) > 0:
-                action, left, exploratory = draw_held_action(q[state], epsilon, durations, agent)
+                action, left, exploratory = draw_held_action(q[state], epsilon, durations, persistences, agent)
             else:
-                action, left, exploratory = draw_option(q[state], epsilon, agent)
+                action, left, exploratory = draw_option(q[state], epsilon, persistences, agent)
             if len(skip_values) > 0:  # the skip has a coin of its own
-                _, left, _ = draw_option(skip_values[state, action : action + 1], epsilon, agent)
+                _, left, _ = draw_option(skip_values[state, action : action + 1], epsilon, persistences, agent)
             decisions += 1
             margin = np.inf if exploratory else rule.margin
             kappa, terminated = 0, False
@@ -101,7 +101,7 @@ def run_episodes(
                 states[kappa] = state
                 ended = terminated or steps + kappa >= step_limit
                 left = left_after_step(left, ended)
-                if left > 0 and margin < np.inf and is_cut(q[state], action, left, margin):
+                if left > 0 and margin < np.inf and is_cut(q[state], action, places[left], margin):
                     left = 0
             steps += kappa
             if updates_per_step == 0.0:
@@ -124,13 +124,14 @@ def greedy_episode(
 ) -> tuple[float, int, int]:
     """Return, steps and decisions of an episode of greedy options."""
     q, skip_values, _ = tables
+    persistences = rule.persistences
     state = first_state(model, evaluation)
     total, steps, decisions = 0.0, 0, 0
     ended = False
     while not ended:
-        action, left = greedy_option(q[state], rule.tolerance, rule.ties_at_random, evaluation)
+        action, left = greedy_option(q[state], rule.tolerance, rule.ties_at_random, persistences, evaluation)
         if len(skip_values) > 0:
-            _, left = greedy_option(skip_values[state, action : action + 1], 0.0, False, evaluation)
+            _, left = greedy_option(skip_values[state, action : action + 1], 0.0, False, persistences, evaluation)
         decisions += 1
         while left > 0:
             outcome = draw_outcome(model, state, action, evaluation)
@@ -139,16 +140,15 @@ def greedy_episode(
             steps += 1
             ended = model.terminal[state] or steps >= step_limit
             left = left_after_step(left, ended)
-            if left > 0 and rule.margin < np.inf and is_cut(q[state], action, left, rule.margin):
+            if left > 0 and rule.margin < np.inf and is_cut(q[state], action, rule.places[left], rule.margin):
                 left = 0
     return total, steps, decisions
 
 
 @compiled
-def is_cut(values: Floats, action: int, left: int, margin: float) -> bool:
-    """Whether a greedy option with ``left`` steps to go is dropped where the values are (A, K)."""
-    held = values[action, persistence_index(left)]
-    return is_interrupted(best_value(values, values.shape[1]), held, margin)  # type: ignore[no-any-return]
+def is_cut(values: Floats, action: int, place: int, margin: float) -> bool:
+    """Whether a greedy option is dropped: the values are (A, K), and what is left of it stands at ``place``."""
+    return is_interrupted(best_value(values, values.shape[1]), values[action, place], margin)  # type: ignore[no-any-return]
 
 
 def run_in_python(
@@ -225,10 +225,11 @@ def _decide(
 ) -> tuple[int, int, bool]:
     """The training decision of the compiled loop."""
     if len(rule.durations) > 0:
-        return _draw_held_action(tables.q[state], epsilon, rule.durations, agent)
-    action, k, exploratory = _draw_option(tables.q[state], epsilon, agent)
+        return _draw_held_action(tables.q[state], epsilon, rule.durations, rule.persistences, agent)
+    action, k, exploratory = _draw_option(tables.q[state], epsilon, rule.persistences, agent)
     if len(tables.skip_values) > 0:  # the skip has a coin of its own
-        _, k, _ = _draw_option(tables.skip_values[state, action : action + 1], epsilon, agent)
+        skips = tables.skip_values[state, action : action + 1]
+        _, k, _ = _draw_option(skips, epsilon, rule.persistences, agent)
     return action, k, exploratory
 
 
@@ -236,11 +237,13 @@ def _decide_greedily(
     tables: Tables, rule: LearningRule, state: int, evaluation: np.random.Generator
 ) -> tuple[int, int]:
     """Its greedy decision."""
-    action, k = _greedy_option(tables.q[state], rule.tolerance, rule.ties_at_random, evaluation)
+    values, persistences = tables.q[state], rule.persistences
+    action, k = _greedy_option(values, rule.tolerance, rule.ties_at_random, persistences, evaluation)
     if len(tables.skip_values) > 0:
-        _, k = _greedy_option(tables.skip_values[state, action : action + 1], 0.0, False, evaluation)
+        skips = tables.skip_values[state, action : action + 1]
+        _, k = _greedy_option(skips, 0.0, False, persistences, evaluation)
     return action, k
 
 
 def _is_cut(tables: Tables, rule: LearningRule, state: int, action: int, left: int) -> bool:
-    return rule.margin < np.inf and is_cut(tables.q[state], action, left, rule.margin)
+    return rule.margin < np.inf and is_cut(tables.q[state], action, rule.places[left], rule.margin)

@@ -13,7 +13,7 @@ from holdfast.core.checks import check_integer
 from holdfast.core.choice import Decision, best_option, best_skip, few_decision_option
 from holdfast.core.clock import is_interrupted
 from holdfast.core.errors import InputError
-from holdfast.core.options import Option, persistence_index
+from holdfast.core.options import Option, persistence_index, persistence_set, position_within
 
 __all__ = ["GreedyPolicy", "Policy", "SkipPolicy", "check_margin"]
 
@@ -24,16 +24,26 @@ States = int | slice | Integers
 ALL = slice(None)
 
 
-def check_margin(interrupt_margin: float | None, decision_tolerance: float | None) -> None:
-    """Say that the margin must not be less than the tolerance, where there are both."""
-    if interrupt_margin is None or decision_tolerance is None or interrupt_margin >= decision_tolerance:
+def check_margin(
+    interrupt_margin: float | None, decision_tolerance: float | None, decision_cost: float = 0.0
+) -> None:
+    """Say that the margin must not be less than the tolerance, where there are both, nor than the cost."""
+    if interrupt_margin is None:
         return
-    raise InputError(
-        f"interrupt_margin must be at least decision_tolerance, which is {decision_tolerance:g}, not "
-        f"{interrupt_margin:g}: a hold would be dropped as soon as it is chosen",
-        "interrupt_margin",
-        "decision_tolerance",
-    )
+    if decision_tolerance is not None and interrupt_margin < decision_tolerance:
+        raise InputError(
+            f"interrupt_margin must be at least decision_tolerance, which is {decision_tolerance:g}, not "
+            f"{interrupt_margin:g}: a hold would be dropped as soon as it is chosen",
+            "interrupt_margin",
+            "decision_tolerance",
+        )
+    if interrupt_margin < decision_cost:
+        raise InputError(
+            f"interrupt_margin must be at least decision_cost, which is {decision_cost:g}, not "
+            f"{interrupt_margin:g}: to drop a hold costs a decision",
+            "interrupt_margin",
+            "decision_cost",
+        )
 
 
 class Policy(ABC):
@@ -43,6 +53,11 @@ class Policy(ABC):
     @abstractmethod
     def table(self) -> Floats:
         """(S, A, K) the values of the options."""
+
+    @property
+    def durations(self) -> Integers:
+        """(K,) the persistences that the values are of."""
+        return np.arange(1, self.table.shape[2] + 1)
 
     @abstractmethod
     def options(self, states: States = ALL) -> tuple[Integers, Integers]:
@@ -79,16 +94,25 @@ class GreedyPolicy(Policy):
         q: (S, A, K) values.
         decision_tolerance: Hold the best action as long as its value stays this close to the best.
         interrupt_margin: Drop a held option where another is better than holding on by more than this; not less
-            than the tolerance.
+            than the tolerance, nor than the cost.
+        decision_cost: What each decision costs, beside the values.
+        persistences: The K durations that the values are of; 1..K by default.
     """
 
     q: Floats
     decision_tolerance: float | None = None
     interrupt_margin: float | None = None
+    decision_cost: float = 0.0
+    persistences: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check that no option is cut for the length it was chosen for."""
-        check_margin(self.interrupt_margin, self.decision_tolerance)
+        check_margin(self.interrupt_margin, self.decision_tolerance, self.decision_cost)
+
+    @property
+    def durations(self) -> Integers:
+        """(K,) the persistences that the values are of."""
+        return np.array(persistence_set(self.q.shape[2], self.persistences))
 
     @property
     def table(self) -> Floats:
@@ -98,15 +122,18 @@ class GreedyPolicy(Policy):
     def options(self, states: States = ALL) -> tuple[Integers, Integers]:
         """The options of ``states``, of all unless told: actions and persistences, each of their shape."""
         if self.decision_tolerance is None:
-            return best_option(self.q[states])
-        return few_decision_option(self.q[states], self.decision_tolerance)
+            actions, counted = best_option(self.q[states])
+        else:
+            actions, counted = few_decision_option(self.q[states], self.decision_tolerance)
+        return actions, self.durations[persistence_index(counted)]
 
     def interrupts(self, state: int, option: Option) -> bool:
         """Whether some option in ``state`` beats holding on to ``option`` by more than the margin."""
         if self.interrupt_margin is None:
             return False
         values = self.q[self._check(state)]
-        held = values[option.action, persistence_index(option.k)]
+        # Of a sparse set, what is left goes by the longest of the set that is no longer.
+        held = values[option.action, position_within(self.durations, option.k)]
         return bool(is_interrupted(values.max(), held, self.interrupt_margin))
 
 

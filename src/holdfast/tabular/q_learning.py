@@ -43,7 +43,7 @@ class QLearning(TabularLearner):
 
     def rule(self) -> LearningRule:
         """ε-greedy actions for one step each, learned from as often as asked."""
-        return self.make_rule(1, updates_per_step=self.updates_per_step)
+        return self.make_rule((1,), updates_per_step=self.updates_per_step)
 
     def policy_of(self, tables: Mapping[str, NDArray[np.float64]]) -> Policy:
         """Greedy over the actions."""

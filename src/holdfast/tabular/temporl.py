@@ -46,7 +46,7 @@ class TempoRLQLearning(TabularLearner):
 
     def rule(self) -> LearningRule:
         """One update of the action values per step, then one of the skip values per sub-transition."""
-        return self.make_rule(self.k_max, updates_per_step=1.0, pad_terminal=self.pad_terminal)
+        return self.make_rule(range(1, self.k_max + 1), updates_per_step=1.0, pad_terminal=self.pad_terminal)
 
     def policy_of(self, tables: Mapping[str, NDArray[np.float64]]) -> Policy:
         """Greedy over actions, then over skips."""

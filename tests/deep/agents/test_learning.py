@@ -9,7 +9,18 @@ import pytest
 
 from holdfast.deep import PerDQN
 from tests.deep.earlier_settings import earlier
-from tests.deep.probes import EAGER, Carousel, ChosenReward, DelayedReward, OneReward, Pier, Probe, SeenReward
+from tests.deep.probes import (
+    EAGER,
+    Carousel,
+    ChosenReward,
+    DelayedReward,
+    OneReward,
+    Pier,
+    PricedDelay,
+    PricedPier,
+    Probe,
+    SeenReward,
+)
 
 
 def learned(probe: type[Probe], steps: int, **arguments: Any) -> np.ndarray:
@@ -65,3 +76,14 @@ def test_a_time_limit_that_is_terminal_ends_the_values():
 
     values = learned(Second, 400, timeout_is_terminal=True)
     np.testing.assert_allclose(values[0], 0.0, atol=0.02)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"target_value": "double", "clip_targets": True}])
+def test_decisions_that_cost(arguments):
+    assert_close(learned(PricedDelay, 500, decision_cost=PricedDelay.cost, **arguments), PricedDelay)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [{}, {"target_value": "double", "prioritized": False}])
+def test_a_cost_makes_the_longest_good_hold_the_best(arguments):
+    assert_close(learned(PricedPier, 700, k_max=4, decision_cost=PricedPier.cost, **arguments), PricedPier)

@@ -37,7 +37,10 @@ ONLINE_Q = th.tensor(
 )
 
 
-def kept_target(kind, reward, discount, done, rest, action, next_state, q):
+FREE = np.float32(0.0)
+
+
+def kept_target(kind, reward, discount, done, rest, action, next_state, q, cost=FREE):
     """The same from values that are kept by row, of which this one needs the last."""
     values = np.concatenate([np.full_like(q, np.nan), q[next_state : next_state + 1]])
     rows = np.full((1, 1), len(values) - 1)
@@ -46,7 +49,7 @@ def kept_target(kind, reward, discount, done, rest, action, next_state, q):
     best = core_choice(ONLINE_Q[next_state].numpy()) if kind == "double" else -1
     chosen, positions = np.full((1, 1), best), persistence_positions(range(1, q.shape[2] + 1))
     primitive = kind == "primitive"
-    return kept_targets(values, rows, chosen, actions, rests, positions, *numbers, primitive).item()
+    return kept_targets(values, rows, chosen, actions, rests, positions, *numbers, primitive, cost).item()
 
 
 def core_choice(values):
@@ -141,7 +144,7 @@ def test_a_value_that_is_no_number_is_not_overlooked(primitive):
         values = np.arange(6, dtype=np.float32).reshape(1, 3, 2)
         values[0, action, 0] = np.nan
         assert np.isnan(
-            kept_targets(values, zero, zero - 1, zero, zero, positions, one, one, 0 * one, primitive)
+            kept_targets(values, zero, zero - 1, zero, zero, positions, one, one, 0 * one, primitive, FREE)
         ).all()
 
 
@@ -201,7 +204,7 @@ def test_kept_targets_equal_both_twins(seed, n_rows, n_actions, k_max, batch, ki
     kept = np.where(np.isin(np.arange(n_rows), next_rows)[:, None, None], values, np.float32(np.nan))
     largest, positions = np.full(shape, -1), persistence_positions(range(1, k_max + 1))
     numbers = (rewards, discounts, dones)
-    found = kept_targets(kept, next_rows, largest, actions, rest, positions, *numbers, kind == "primitive")
+    found = kept_targets(kept, next_rows, largest, actions, rest, positions, *numbers, kind == "primitive", FREE)
     assert found.dtype == np.float32
 
     at_end = values[next_rows]
@@ -278,3 +281,17 @@ def test_skip_targets_equal_their_numpy_twin(seed):
         th.as_tensor(array) for array in (rewards, discounts, dones, target_q[..., None], online_q[..., None])
     )
     np.testing.assert_allclose(skip_targets(*tensors, th.as_tensor(index)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "value"), [("options", 9.0), ("double", 0.0)])
+def test_a_decision_is_paid_for_where_it_is_made(kind: str, value: float) -> None:
+    # Next state 1, c = 3, r = 1, γ = ½. Complete: 1 + ½(V − 3). Held on for one more step of action 1: 1 + ½·2,
+    # where nothing is decided. Terminal: 1.
+    cost = np.float32(3.0)
+    paid = state_values(kind, TARGET_Q, ONLINE_Q, 3.0)
+    assert paid[1].item() == value - 3.0
+    q = TARGET_Q.numpy()
+    assert kept_target(kind, 1.0, 0.5, 0.0, 0, 1, 1, q, cost) == 1.0 + 0.5 * (value - 3.0)
+    assert kept_target(kind, 1.0, 0.5, 0.0, 1, 1, 1, q, cost) == 1.0 + 0.5 * 2.0
+    assert kept_target(kind, 1.0, 0.5, 1.0, 0, 1, 1, q, cost) == 1.0
+    assert paid[1].item() == core.undecided_value(value, 3.0)

@@ -11,7 +11,8 @@ from holdfast.deep import PerDQN
 from holdfast.draw import save_figure
 from holdfast.experiments.car_ablation import DRIVERS, PARTS
 from holdfast.experiments.car_results import choice_areas, chosen_readings, published_rows
-from holdfast.experiments.car_training import PUBLISHED, dqn, ez_greedy, family, per_dqn
+from holdfast.experiments.car_training import PUBLISHED, family
+from holdfast.experiments.drivers import dqn, ez_greedy, per_dqn
 from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.figures.car_returns import SCALED
 from holdfast.experiments.spec import Experiment

@@ -26,7 +26,9 @@ def caveats_of(
         longest: Steps after which an episode that does not end was cut off.
     """
     notes = []
-    if cells.kind == "observations":
+    if cells.kind == "places":
+        notes.append(f"No heat map: places are the {cells.names[0]}. Coverage counts those that differ.")
+    elif cells.kind == "observations":
         notes.append(
             "There is no heat map, for observations are not 2 to 32 numbers; coverage counts those that differ."
         )

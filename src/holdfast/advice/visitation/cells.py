@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.advice.visitation.observation_numbers import number_names, numbers_of
 from holdfast.core.errors import InputError
+from holdfast.envs import place_names
 
 __all__ = [
     "BINS",
@@ -47,8 +48,8 @@ class Cells:
     Attributes:
         kind: ``"plane"``: two of the numbers of an observation (``observation_numbers``), cut into cells;
             ``"states"``: the states of a Discrete space; ``"observations"``: every observation that differs from
-            all others.
-        names: Of the two axes of a plane; empty otherwise.
+            all others; ``"places"``: likewise what the environment itself says of where it is.
+        names: Of the two axes of a plane; what places are, if the environment says so; empty otherwise.
         axes: Their numbers in an observation; empty otherwise.
         edges: Borders of a plane's cells along its two axes, (BINS + 1,) each; empty otherwise.
         counts: How often each setting was in each cell: (n, BINS, BINS) with the first axis of the plane before
@@ -60,6 +61,11 @@ class Cells:
     axes: tuple[int, ...]
     edges: tuple[Floats, ...]
     counts: Integers
+
+    @property
+    def are_open(self) -> bool:
+        """Whether nobody knows beforehand how many there are, so that every one that is seen may be a new one."""
+        return self.kind in ("observations", "places")
 
 
 class Visits(Protocol):
@@ -143,11 +149,13 @@ def visits_in(env: gymnasium.Env[Any, Any], n_settings: int, axes: tuple[int, in
         raise InputError(f"axes must be {allowed}, not {axes!r}", "axes")
     if isinstance(space, spaces.Discrete):
         return _StateVisits(n_settings, space)
+    if (names_of_places := place_names(env)) is not None:
+        return _DistinctVisits(n_settings, names_of_places)
     if width == 2 or axes is not None:
         return _PlaneVisits(n_settings, space, names, (0, 1) if axes is None else axes, keep)
     if 2 < width <= WIDEST_CHOICE:
         return _PlaneVisits(n_settings, space, names, None, keep=True)
-    return _ObservationVisits(n_settings)
+    return _DistinctVisits(n_settings)
 
 
 class _StateVisits:
@@ -232,12 +240,13 @@ class _PlaneVisits:
         return counts
 
 
-class _ObservationVisits:
-    """Observations of any kind, told apart by all that is in them."""
+class _DistinctVisits:
+    """Observations or places of any kind, told apart by all that is in them."""
 
     asks_again = False
 
-    def __init__(self, n_settings: int) -> None:
+    def __init__(self, n_settings: int, names_of_places: str | None = None) -> None:
+        self._names_of_places = names_of_places
         self._numbers: dict[int, int] = {}
         self._counts: list[dict[int, int]] = [{} for _ in range(n_settings)]
 
@@ -256,7 +265,9 @@ class _ObservationVisits:
         table = np.zeros((len(self._counts), len(self._numbers)), dtype=np.int64)
         for row, counts in zip(table, self._counts, strict=True):
             row[list(counts)] = list(counts.values())
-        return Cells("observations", (), (), (), table)
+        if self._names_of_places is None:
+            return Cells("observations", (), (), (), table)
+        return Cells("places", (self._names_of_places,), (), (), table)
 
 
 def _feed(digest: Any, part: Any) -> None:
@@ -265,8 +276,11 @@ def _feed(digest: Any, part: Any) -> None:
             digest.update(str(key).encode())
             _feed(digest, part[key])
     elif isinstance(part, tuple | list):
+        digest.update(f"{len(part)} of".encode())
         for item in part:
             _feed(digest, item)
+    elif part is None:
+        digest.update(b"None")
     else:
         digest.update(np.asarray(part).tobytes())
 

@@ -22,6 +22,7 @@ from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.choice import scaled_index
 from holdfast.core.clock import left_after_step
 from holdfast.envs.episode_log import episode_seed
+from holdfast.envs.places import place_of
 from holdfast.policies.evaluation import LONGEST_EPISODE
 
 __all__ = ["MODES", "Budget", "PythonRoller", "RollOut", "Roller", "Setting", "option_stream"]
@@ -158,7 +159,7 @@ class PythonRoller:
 
     Args:
         envs: They take turns, an episode each.
-        encode: What is kept of an observation.
+        encode: What is kept of a place: of what an environment itself says of where it is, else of an observation.
         seed: Of the study.
     """
 
@@ -188,7 +189,8 @@ class PythonRoller:
         draws: np.random.Generator,
     ) -> RollOut:
         observation, _ = env.reset(seed=seed)
-        seen, rewards, decisions = [self._encode(observation)], [], 0
+        seen = [self._encode(place_of(env, observation))]
+        rewards, decisions = [], 0
         ended = terminated = truncated = False
         while not ended:
             action, left = next(actions), setting.k_max
@@ -198,7 +200,7 @@ class PythonRoller:
             while left > 0:
                 # A copy where it is an array: an environment may write into it.
                 observation, reward, terminated, truncated, _ = env.step(copy.copy(action))
-                seen.append(self._encode(observation))
+                seen.append(self._encode(place_of(env, observation)))
                 rewards.append(float(reward))
                 ended = bool(terminated or truncated or len(rewards) >= longest)
                 left = left_after_step(left, ended)

@@ -129,7 +129,7 @@ class VisitationStudy:
     @property
     def has_places(self) -> bool:
         """Whether places were met again; where nearly every observation was new, there are none to compare."""
-        return self.cells.kind != "observations" or any(
+        return not self.cells.are_open or any(
             result.visited <= NEARLY_ALL * (result.steps + result.episodes) for result in self.results
         )
 

@@ -26,6 +26,7 @@ class EZGreedyDQN(OptionValueDQN):
 
     stands_for: ClassVar[dict[str, Any]] = {
         "bootstrap": True,
+        "decision_cost": 0.0,
         "decision_tolerance": 0.0,
         "interrupt_margin": None,
         "persistences": None,

@@ -19,7 +19,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
 from holdfast.core.errors import InputError
-from holdfast.core.targets import constant_value
+from holdfast.core.targets import check_priced_target, constant_value
 from holdfast.deep.agents.misuse import check_not_of_sb3, check_not_vector
 from holdfast.deep.agents.option_agent import OptionAgent
 from holdfast.deep.argument_checks import (
@@ -115,7 +115,8 @@ class OptionDQN(OptionAgent, DQN):
 
     def check_together(self, policy: Any, settings: dict[str, Any]) -> None:
         """Check what one argument alone cannot tell; mappings are replaced by copies."""
-        check_acting(settings["decision_tolerance"], settings["interrupt_margin"])
+        check_acting(settings["decision_tolerance"], settings["interrupt_margin"], settings["decision_cost"])
+        check_priced_target(settings["target_value"], settings["decision_cost"])
         check_not_of_sb3(policy, type(self))
         check_subclass("policy", policy, OptionPolicy, tuple(self.policy_aliases))
         check_subclass("replay_buffer_class", settings["replay_buffer_class"], OptionReplayBuffer, (None,))
@@ -192,7 +193,10 @@ class OptionDQN(OptionAgent, DQN):
         rewards, ends = self.replay_buffer.rewards_and_ends()
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        value = constant_value(float(np.mean(rewards)), float(np.mean(ends)), self.gamma)
+        # Rewards too large for their sum are said to be so by the loss.
+        with np.errstate(over="ignore"):
+            mean_reward = float(np.mean(rewards))
+        value = constant_value(mean_reward, float(np.mean(ends)), self.gamma)
         for network in {self.q_net, self.q_net_target, self.policy.averaged_net}:
             network.raise_values(value)
 

@@ -69,6 +69,7 @@ class OptionSteps(OffPolicyAlgorithm):
     values_have_begun: bool
     explore_by: str
     clip_targets: bool
+    decision_cost: float
     priority_beta0: float
     schedule_steps: int | None
     _is_between_rollouts: bool
@@ -260,7 +261,9 @@ class OptionSteps(OffPolicyAlgorithm):
         rewards = np.array([self.replay_buffer.reward_low, self.replay_buffer.reward_high])
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        return value_bounds(float(rewards[0]), float(rewards[1]), self.gamma)
+        # A target contains the decisions behind it, at most one with each step, but not its own.
+        low = float(rewards[0]) - self.gamma * self.decision_cost
+        return value_bounds(low, float(rewards[1]), self.gamma)
 
     def _clipped(self, targets: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.clip(targets, *self._target_bounds()) if self.clip_targets else targets

@@ -65,7 +65,7 @@ class OptionValueDQN(OptionDQN):
             on_device["discounts"],
             on_device["dones"],
             on_device["rest"] == 0,
-            state_values(self.target_value, target_q, online_q)[next_index],
+            state_values(self.target_value, target_q, online_q, self.decision_cost)[next_index],
             held_values(target_q, next_index, on_device["actions"], rest_positions),
         )
         return targets.cpu().numpy()

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
-from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
 from holdfast.deep.networks.option_network import OptionQNetwork
+from holdfast.deep.networks.trunk import TrunkNetwork
 from holdfast.deep.speed.shortcuts import can_pass_by_hand
 
 __all__ = ["Residuals", "forget_gradients", "regress", "regress_by_autograd", "regress_by_hand"]
@@ -92,9 +92,9 @@ def regress(
     return regress_by_autograd(network, observations, actions, targets, weights, optimizer, is_shared)
 
 
-def forget_gradients(network: nn.Module, optimizer: th.optim.Optimizer | None) -> None:
+def forget_gradients(network: TrunkNetwork, optimizer: th.optim.Optimizer | None) -> None:
     """Of every parameter of the network, and of the optimiser, which may know some that were replaced."""
-    for parameter in network.parameters():
+    for parameter in network.all_parameters():
         parameter.grad = None
     for group in () if optimizer is None else optimizer.param_groups:
         for parameter in group["params"]:

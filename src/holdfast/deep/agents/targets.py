@@ -10,7 +10,7 @@ import torch as th
 
 from holdfast.core.checks import check_choice
 from holdfast.core.options import persistence_index
-from holdfast.core.targets import bootstrapped_return
+from holdfast.core.targets import bootstrapped_return, undecided_value
 from holdfast.deep.arguments import TARGET_VALUES
 
 __all__ = [
@@ -21,23 +21,28 @@ __all__ = [
 ]
 
 
-def state_values(kind: str, target_q: th.Tensor, online_q: th.Tensor | None = None) -> th.Tensor:
-    """V(s') of target values (U, A, K): (U,).
+def state_values(
+    kind: str, target_q: th.Tensor, online_q: th.Tensor | None = None, decision_cost: float = 0.0
+) -> th.Tensor:
+    """V(s') of target values (U, A, K) before the decision in s' is paid for: (U,).
 
     Args:
         kind: One of ``TARGET_VALUES``.
         target_q: Values of the target network.
         online_q: Values of the online network, for ``"double"``.
+        decision_cost: c.
     """
     check_choice("target_value", kind, TARGET_VALUES)
     if kind == "primitive":
-        return target_q[..., persistence_index(1)].max(dim=1).values
-    if kind == "double":
+        best = target_q[..., persistence_index(1)].max(dim=1).values
+    elif kind == "double":
         assert online_q is not None
-        best = online_q.flatten(1).argmax(dim=1, keepdim=True)
-        return target_q.flatten(1).gather(1, best).squeeze(1)
-    assert kind == "options", kind
-    return target_q.flatten(1).max(dim=1).values
+        chosen = online_q.flatten(1).argmax(dim=1, keepdim=True)
+        best = target_q.flatten(1).gather(1, chosen).squeeze(1)
+    else:
+        assert kind == "options", kind
+        best = target_q.flatten(1).max(dim=1).values
+    return th.as_tensor(undecided_value(best, decision_cost))
 
 
 def held_values(

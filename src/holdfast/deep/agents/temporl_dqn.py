@@ -43,6 +43,8 @@ class TempoRLDQN(OptionDQN):
     # Skips are valued through Q alone, by double DQN.
     stands_for: ClassVar[dict[str, Any]] = {
         "bootstrap": False,
+        # Skips are valued by one-step decisions, which a cost per decision would distort.
+        "decision_cost": 0.0,
         "dueling": False,
         "explore_by": "options",
         "persistences": None,

@@ -91,8 +91,8 @@ class OptionPolicy(ValuePolicy):
         own, average = self.q_net.plain_parameters(), self.q_net_average.plain_parameters()
         with th.no_grad():
             if own is None or average is None:
-                own, average = list(self.q_net.parameters()), list(self.q_net_average.parameters())
-                for source, copied in zip(self.q_net.buffers(), self.q_net_average.buffers(), strict=True):
+                own, average = self.q_net.all_parameters(), self.q_net_average.all_parameters()
+                for source, copied in zip(self.q_net.all_buffers(), self.q_net_average.all_buffers(), strict=True):
                     copied.copy_(source)
             th._foreach_lerp_(average, own, rate)
 

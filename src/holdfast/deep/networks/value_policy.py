@@ -63,6 +63,7 @@ class ValuePolicy(DQNPolicy):
     normalize_observations: str | None
     decision_tolerance: float
     interrupt_margin: float | None
+    decision_cost: float
 
     def __init__(
         self,

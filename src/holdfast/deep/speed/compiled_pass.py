@@ -102,6 +102,7 @@ class CompiledPass:
                 batch.discounts,
                 batch.dones,
                 agent.target_value == "primitive",
+                np.float32(agent.decision_cost),
                 bounds,
                 weights,
                 flat.gradients(parameters),

@@ -290,6 +290,7 @@ def gradient(
     discounts: Floats,
     dones: Floats,
     primitive: bool,
+    decision_cost: np.float32,
     bounds: tuple[float, float],
     weights: Floats,
     grad: Floats,
@@ -310,6 +311,7 @@ def gradient(
         discounts: γ^ℓ.
         dones: They.
         primitive: Whether V(s') is a maximum over actions held once.
+        decision_cost: c.
         bounds: Of the targets.
         weights: (K, B).
         grad: Is written.
@@ -326,7 +328,17 @@ def gradient(
             if index[view, b] >= 0:
                 chosen[view, b] = np.argmax(values[batch + index[view, b]])
     targets = kept_targets(
-        target_values, next_rows, chosen, actions, rest, positions, rewards, discounts, dones, primitive
+        target_values,
+        next_rows,
+        chosen,
+        actions,
+        rest,
+        positions,
+        rewards,
+        discounts,
+        dones,
+        primitive,
+        decision_cost,
     )
     low, high = np.float32(bounds[0]), np.float32(bounds[1])
     row_losses, errors = np.empty_like(targets), np.empty_like(targets)

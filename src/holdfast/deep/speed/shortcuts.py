@@ -192,6 +192,16 @@ class UnchangedModules:
                 return False
         return True
 
+    def parameters(self) -> list[th.Tensor]:
+        """Every parameter once, in PyTorch's order, without the price of ``nn.Module.parameters``."""
+        found = (part for module, *_ in self._parts for part in module._parameters.values() if part is not None)
+        return list({id(part): part for part in found}.values())
+
+    def buffers(self) -> list[th.Tensor]:
+        """Every buffer once, likewise."""
+        found = (part for module, *_ in self._parts for part in module._buffers.values() if part is not None)
+        return list({id(part): part for part in found}.values())
+
     def is_evaluating(self) -> bool:
         """Whether all modules that were made are in evaluation mode."""
         return not any(module.training for module, *_ in self._parts)
@@ -268,6 +278,14 @@ class NetworkAsMade(BasePolicy):
         # While it is plain, its layers are those that were made.
         return [part for layer in self._plain_layers for part in layer._parameters.values() if part is not None]
 
+    def all_parameters(self) -> list[th.Tensor]:
+        """Every parameter once, in PyTorch's order; found quickly while the modules are those that were made."""
+        return self._as_made.parameters() if self._as_made.holds() else list(self.parameters())
+
+    def all_buffers(self) -> list[th.Tensor]:
+        """Every buffer once, likewise."""
+        return self._as_made.buffers() if self._as_made.holds() else list(self.buffers())
+
     def version(self) -> tuple[Any, ...]:
         """Changes when weights are written or replaced; that of a network that is not as it was made, always.
 
@@ -279,7 +297,7 @@ class NetworkAsMade(BasePolicy):
             if not (self._as_made.holds() and self._as_made.is_evaluating()):
                 # Its answers may depend on anything, and whoever watches is to see each of them.
                 return (object(),)
-            parameters = (*self.parameters(), *self.buffers())
+            parameters = (*self._as_made.parameters(), *self._as_made.buffers())
         biases = self.last_bias.detach().sum().item()
         return (biases, *[(id(part), part._version) for part in parameters])
 

@@ -17,7 +17,7 @@ from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
 from holdfast.core.options import duration_at
 from holdfast.core.saved_fields import take_array
-from holdfast.core.targets import window_target
+from holdfast.core.targets import undecided_value, window_target
 
 if TYPE_CHECKING:
     from holdfast.deep.agents.option_dqn import OptionDQN
@@ -107,6 +107,7 @@ class TargetCache:
             batch.discounts,
             batch.dones,
             agent.target_value == "primitive",
+            np.float32(agent.decision_cost),
         )
 
     def valued_rows(self, batch: OptionBatch) -> tuple[Rows, NDArray[np.int64]]:
@@ -183,6 +184,7 @@ def _source(agent: OptionDQN) -> tuple[Any, ...]:
     return (_Same(agent.replay_buffer), n_updates, agent.q_net_target.version())
 
 
+_undecided_value = compiled(undecided_value)
 _window_target = compiled(window_target)
 _duration_at = compiled(duration_at)
 
@@ -237,6 +239,7 @@ def kept_targets(
     discounts: NDArray[np.float32],
     dones: NDArray[np.float32],
     primitive: bool,
+    decision_cost: np.float32,
 ) -> NDArray[np.float32]:
     """The targets of tuples (K, B) whose last states' values (rows, A, K) are at hand.
 
@@ -251,6 +254,7 @@ def kept_targets(
         discounts: (K, B) γ^ℓ.
         dones: (K, B).
         primitive: Whether the largest value is that over actions held once, rather than over all options.
+        decision_cost: c, of the same type as the values.
     """
     targets = np.empty_like(rewards)
     considered = 1 if primitive else values.shape[2]  # persistences
@@ -268,7 +272,7 @@ def kept_targets(
                 rewards[index, b],
                 discounts[index, b],
                 _duration_at(position),
-                next_value,
+                _undecided_value(next_value, decision_cost),
                 at_end[actions[index, b]],
                 dones[index, b],
             )

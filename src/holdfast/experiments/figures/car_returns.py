@@ -8,20 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.experiments.car_results import draw_returns_by_panel, return_lines
-from holdfast.experiments.car_training import (
-    COLUMNS,
-    NOTES,
-    STUDY,
-    Driver,
-    dqn,
-    ez_greedy,
-    msa_dqn,
-    per_dqn,
-    plan_choice,
-    plan_training,
-    run_training,
-    temporl_dqn,
-)
+from holdfast.experiments.car_training import COLUMNS, NOTES, STUDY, plan_choice, plan_training, run_training
+from holdfast.experiments.drivers import Driver, dqn, ez_greedy, msa_dqn, per_dqn, temporl_dqn
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 

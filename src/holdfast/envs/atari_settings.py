@@ -1,0 +1,64 @@
+"""How an Atari game is played and seen: settings that a single game and many at once share, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.core.checks import check_integer, check_probability, check_truth
+from holdfast.envs.game_names import atari_games, find_game
+
+__all__ = ["AtariSettings"]
+
+_FRAME_SKIP = 4
+_FRAME_SKIPS = {"space_invaders": 3}
+"""With four, its blinking shots would never be seen."""
+
+
+@dataclass
+class AtariSettings:
+    """The paper's settings, and where it is silent those that are customary in training.
+
+    Args:
+        game: Its name.
+        frame_skip: Frames of one step, of which the last is seen; None: 3 for Space Invaders, else 4.
+        sticky: Probability of every frame that the emulator repeats the action of the frame before.
+        stack: Frames of an observation.
+        size: Height and width that a frame is shrunk to.
+        episodic_life: A lost life ends the episode, not the game.
+        clip_rewards: A reward is replaced by its sign.
+        no_ops: How much of a game's beginning, at most, passes with nothing done; 0 for none.
+        fire: FIRE is pressed where a game begins, if it has that.
+        full_actions: All 18 actions of the console instead of those that do something in the game.
+        max_frames: Frames after which a game is cut short.
+
+    Raises:
+        ValueError: There is no such game, or a setting will not do; the message is one sentence.
+        TypeError: A setting is of the wrong kind or has the wrong name.
+    """
+
+    game: str
+    frame_skip: int | None = None
+    sticky: float = 0.25
+    stack: int = 4
+    size: int = 84
+    episodic_life: bool = True
+    clip_rewards: bool = True
+    no_ops: int = 30
+    fire: bool = True
+    full_actions: bool = False
+    max_frames: int = 108_000
+
+    def __post_init__(self) -> None:
+        self.game = find_game("atari", self.game, atari_games())
+        for name in ("frame_skip", "stack", "size", "max_frames"):
+            if name != "frame_skip" or self.frame_skip is not None:
+                setattr(self, name, check_integer(name, getattr(self, name)))
+        self.sticky = check_probability("sticky", self.sticky)
+        self.no_ops = check_integer("no_ops", self.no_ops, 0)
+        for name in ("episodic_life", "clip_rewards", "fire", "full_actions"):
+            setattr(self, name, check_truth(name, getattr(self, name)))
+
+    @property
+    def frames_per_step(self) -> int:
+        """Frames of one step."""
+        return _FRAME_SKIPS.get(self.game, _FRAME_SKIP) if self.frame_skip is None else self.frame_skip

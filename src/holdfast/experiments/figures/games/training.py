@@ -1,0 +1,134 @@
+"""Training on games: who plays what for how long at a scale, one such training, and its rows.
+
+A job is what ``holdfast train`` does with the same game, algorithm and arguments, so that it goes on exactly where
+it was stopped. Its evaluations are greedy and score whole games.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from holdfast.experiments.drivers import Driver, means_of_last
+from holdfast.experiments.spec import Job
+
+__all__ = ["COLUMNS", "Match", "Plan", "games_of", "plan_jobs", "run_game", "smoke_plan"]
+
+COLUMNS = ("step", "score", "decisions", "length", "training_return")
+"""Means over the games of an evaluation; and over the last 20 training episodes that had ended by then."""
+
+_SMOKE = {"learning_starts": 50, "buffer_size": 400}
+
+
+@dataclass(frozen=True)
+class Match:
+    """Who learns a game.
+
+    Attributes:
+        game: Its name, with that of its family: ``minatar:Freeway``.
+        drivers: Who.
+        arguments: What all of them are given in this game.
+        games: Of an evaluation.
+    """
+
+    game: str
+    drivers: Sequence[Driver]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    games: int = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A figure at one scale.
+
+    Attributes:
+        steps: Of a training.
+        seeds: Trainings of each driver in each game.
+        evaluations: Of a training, evenly spaced.
+        matches: In the order in which they are trained. A game may come twice.
+        arguments: What everybody is given, as far as the algorithm has it.
+    """
+
+    steps: int
+    seeds: int
+    evaluations: int
+    matches: Sequence[Match]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def smoke_plan(*matches: Match) -> Plan:
+    """Seconds: two evaluations of one game each, and a replay that is soon full."""
+    return Plan(120, 1, 2, matches, _SMOKE)
+
+
+def plan_jobs(scale: str, plans: Mapping[str, Plan]) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """A job for each match, seed and driver, in this order.
+
+    All arguments are written out, so that rows of other defaults are those of another job.
+    """
+    plan = plans[scale]
+    for match in plan.matches:
+        for seed in range(plan.seeds):
+            for driver in match.drivers:
+                yield (
+                    {
+                        "driver": driver.name,
+                        "game": match.game,
+                        "algorithm": driver.algorithm,
+                        "arguments": _all_arguments(driver, match, plan),
+                        "steps": plan.steps,
+                        "evaluations": plan.evaluations,
+                        "games": 1 if scale == "smoke" else match.games,
+                    },
+                    seed,
+                )
+
+
+def _all_arguments(driver: Driver, match: Match, plan: Plan) -> dict[str, Any]:
+    from holdfast.policies.algorithms import find_algorithm
+    from holdfast.runs.game_settings import game_settings
+
+    algorithm = find_algorithm(driver.algorithm)
+    known = algorithm.arguments()
+    common = {**match.arguments, **plan.arguments}
+    given = {**{name: value for name, value in common.items() if name in known}, **driver.arguments}
+    return algorithm.complete({**game_settings(match.game, algorithm, given), **given})
+
+
+def run_game(job: Job, place: Path) -> Mapping[str, Any]:
+    """Train, or go on; what the evaluations on the way came to."""
+    from holdfast.experiments.training import episode_columns, evaluation_columns, train_job
+
+    setting = job.setting
+    run = train_job(
+        {
+            "environment": setting["game"],
+            "algo": setting["algorithm"],
+            "set": setting["arguments"],
+            "steps": setting["steps"],
+            "eval_every": setting["steps"] // setting["evaluations"],
+            "eval_episodes": setting["games"],
+            "seed": job.seed,
+        },
+        place,
+    )
+    found = evaluation_columns(run, ("step", "return_mean", "decisions_mean", "length_mean"))
+    episodes = episode_columns(run, ("step", "return"))
+    return {
+        "step": found["step"],
+        "score": found["return_mean"],
+        "decisions": found["decisions_mean"],
+        "length": found["length_mean"],
+        "training_return": means_of_last(episodes["return"], episodes["step"], found["step"]),
+    }
+
+
+def games_of(plans: Mapping[str, Plan]) -> dict[str, tuple[Driver, ...]]:
+    """The games of a figure at any scale, and everybody who learns one, in the order of the largest scale."""
+    found: dict[str, dict[str, Driver]] = {}
+    for scale in ("paper", "laptop", "smoke"):
+        for match in plans[scale].matches:
+            found.setdefault(match.game, {}).update({driver.name: driver for driver in match.drivers})
+    return {game: tuple(drivers.values()) for game, drivers in found.items()}
