@@ -77,9 +77,8 @@ def family(algorithm: str) -> str:
 
 def is_main(driver: Driver) -> bool:
     """Whether a driver has all seeds at scale ``laptop``: not with larger batches, nor εz-greedy beyond K = 8."""
-    return "batch_size" not in driver.arguments and (
-        driver.algorithm != "ez-dqn" or driver.arguments["k_max"] == 8
-    )
+    is_wide = driver.algorithm == "ez-dqn" and driver.arguments["k_max"] > 8
+    return not is_wide and "batch_size" not in driver.arguments
 
 
 def plan_training(

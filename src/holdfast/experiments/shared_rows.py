@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from holdfast.core.errors import InputError
 from holdfast.experiments.manifest import Manifest, read_manifest
@@ -44,7 +45,7 @@ def kept_table(experiment: Experiment, scale: str, folders: Sequence[Path]) -> T
         ValueError: Rows are damaged.
     """
     planned = {job.id for job in experiment.jobs(scale)}
-    found = {}
+    found: dict[str, tuple[Any, Table]] = {}
     for _, rows, manifest in _of_study(experiment, folders):
         for job_id in set(rows.stored()) & planned - set(found):
             found[job_id] = manifest.jobs[job_id], rows.read(job_id, manifest)
