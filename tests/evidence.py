@@ -189,8 +189,10 @@ def grid_figure(experiment: Experiment) -> Callable[[Path], Figure | None]:
     return figure
 
 
-def grid_picture(name: str, document: str, experiment: Experiment, title: str) -> Evidence:
-    """A picture of learning curves, without a text."""
+def grid_picture(
+    name: str, document: str, experiment: Experiment, title: str, others: tuple[str, ...] = ()
+) -> Evidence:
+    """A picture, without a text."""
     told = f"`holdfast reproduce {experiment.reference or experiment.name} --scale paper`"
     return Evidence(
         name,
@@ -200,6 +202,7 @@ def grid_picture(name: str, document: str, experiment: Experiment, title: str) -
         f"images/{name}.png",
         grid_figure(experiment),
         title,
+        others,
     )
 
 
@@ -225,6 +228,13 @@ EVIDENCE = (
         "claims.md",
         find_experiment("tabular_noboot"),
         "Greedy returns over episodes on four grids with and without the bootstrap, a row for each K",
+    ),
+    grid_picture(
+        "refinement",
+        "finer_time.md",
+        find_experiment("refinement"),
+        "Greedy return and decisions by n on Cliff, Bridge and ZigZag",
+        ("refinement",),
     ),
     Evidence("grid scores", "tabular.md", "", grid_scores_text),
     Evidence("grid gaps", "tabular.md", "", grid_gaps_text),
