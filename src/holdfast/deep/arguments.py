@@ -23,9 +23,11 @@ from holdfast.deep.argument_checks import (
 )
 
 __all__ = [
+    "CLIP_GRADIENTS",
     "DEFAULT_TRUNK",
     "EXPLORE_BY",
     "IMPORTANCE",
+    "INITIALIZATIONS",
     "INITIAL_VALUES",
     "OWN_ARGUMENTS",
     "POLICY_ARGUMENTS",
@@ -54,6 +56,12 @@ IMPORTANCE = ("buffer", "batch")
 
 INITIAL_VALUES = ("zero", "warm_up")
 """Where values begin."""
+
+CLIP_GRADIENTS = ("together", "each")
+"""Of what the norm is bounded."""
+
+INITIALIZATIONS = ("pytorch", "baselines")
+"""How weights are drawn."""
 
 EXPLORE_BY = ("options", "steps")
 """What ε is a share of."""
@@ -270,6 +278,22 @@ OWN_ARGUMENTS = (
         "reward per target update, values below rise by whole holds.",
         choice(INITIAL_VALUES),
         plain="zero",
+    ),
+    Argument(
+        "initialization",
+        "pytorch",
+        "str",
+        'How weights are drawn: as ``"pytorch"`` does, or as OpenAI ``"baselines"`` does: orthogonal matrices '
+        "times √2 in the trunk, Glorot's uniform distribution elsewhere, no biases.",
+        choice(INITIALIZATIONS),
+    ),
+    Argument(
+        "clip_gradients",
+        "together",
+        "str",
+        'What ``max_grad_norm`` bounds: the norm of all gradients ``"together"``, or of ``"each"`` weight matrix '
+        "and bias vector by itself (OpenAI Baselines).",
+        choice(CLIP_GRADIENTS),
     ),
     Argument(
         "bootstrap",

@@ -23,6 +23,7 @@ from holdfast.deep.agents.regression import Residuals
 from holdfast.deep.argument_checks import check_discrete
 from holdfast.deep.arguments import OWN_ARGUMENTS, SB3_ARGUMENTS, Argument
 from holdfast.deep.networks.holding_policy import ExploratoryDraws, HoldingPolicy
+from holdfast.deep.networks.initialization import initialize_as_baselines
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.option_policy import OptionPolicy
 from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
@@ -63,6 +64,8 @@ class OptionDQN(OptionAgent, DQN):
     action_space: spaces.Discrete
     shared_draws: bool
     target_value: str
+    initialization: str
+    clip_gradients: str
     bootstrap: bool
 
     check_actions = staticmethod(check_discrete)
@@ -77,6 +80,10 @@ class OptionDQN(OptionAgent, DQN):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        if self.initialization == "baselines":
+            initialize_as_baselines(self.q_net)
+            for network in {self.q_net_target, self.policy.averaged_net} - {self.q_net}:
+                network.load_state_dict(self.q_net.state_dict())
         shape = (int(self.action_space.n), self.views.n)
         if self.replay_buffer is not None and self.views.k_max > 1:
             needed = self.replay_buffer.nbytes + TargetCache.bytes_needed(len(self.replay_buffer.written), shape)
@@ -136,7 +143,9 @@ class OptionDQN(OptionAgent, DQN):
         """
         assert self.replay_buffer is not None
         self._check_loss(residuals.loss)
-        self.policy.step(self.max_grad_norm, self._n_updates, compiled_parameters)
+        self.policy.step(
+            self.max_grad_norm, self._n_updates, compiled_parameters, clip_each=self.clip_gradients == "each"
+        )
         self.replay_buffer.update_priorities_of(batch, residuals.td_errors)
         self.update_statistics.add(residuals.row_losses, targets, batch.is_there)
         return residuals.loss

@@ -15,6 +15,7 @@ from holdfast.deep.networks.greedy_rules import Table
 from holdfast.deep.networks.holding_policy import ExploratoryDraws, refuse_reset_tuple, selected
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.skip_network import SkipQNetwork
+from holdfast.deep.networks.stacked_heads import stacked_parameters
 from holdfast.deep.networks.value_policy import ValuePolicy
 from holdfast.deep.speed.optimizer_step import optimizer_step
 
@@ -72,16 +73,25 @@ class OptionPolicy(ValuePolicy):
     def _rate_of_average(self, n_updates: int) -> float:
         return max(self.average_rate, 10.0 / (n_updates + 10.0))
 
-    def step(self, max_norm: float, n_updates: int, compiled_parameters: list[th.Tensor] | None = None) -> None:
+    def step(
+        self,
+        max_norm: float,
+        n_updates: int,
+        compiled_parameters: list[th.Tensor] | None = None,
+        clip_each: bool = False,
+    ) -> None:
         """Clip the gradients, make the optimiser's step, and ``move_average``.
 
         Args:
             max_norm: Of the gradients.
             n_updates: Updates before this one.
             compiled_parameters: Those of the network, if compiled code has set their gradients.
+            clip_each: Clip every weight matrix and bias vector by itself, those of each head too. Compiled code
+                knows one norm of all alone.
         """
-        if compiled_parameters is None or not self.step_compiled(compiled_parameters, max_norm, n_updates):
-            optimizer_step(self.optimizer, max_norm)
+        is_compiled = compiled_parameters is not None and not clip_each
+        if not is_compiled or not self.step_compiled(compiled_parameters or [], max_norm, n_updates):
+            optimizer_step(self.optimizer, max_norm, stacked_parameters(self.q_net) if clip_each else None)
             self.move_average(n_updates)
 
     def step_compiled(self, parameters: list[th.Tensor], max_norm: float, n_updates: int) -> bool:
