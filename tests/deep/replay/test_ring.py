@@ -404,7 +404,7 @@ def test_an_action_that_there_is_not_is_refused_before_anything_is_stored(action
     buffer, state = trial.buffer, encode(SPACES["box"], np.array([3]))
     n_actions = int(buffer.action_space.n)
     action = n_actions if action == 2 else action
-    with pytest.raises(ValueError, match=rf"^action must be counted from 0 and be in 0\.\.{n_actions - 1}, not"):
+    with pytest.raises(ValueError, match=rf"^action must be counted from 0 and in 0\.\.{n_actions - 1}, not"):
         buffer.add(state, state, np.array([[action]]), np.array([0.0]), np.array([False]), [{}])
     assert buffer.n_added == 1
 

@@ -173,7 +173,7 @@ def as_array(tensor: th.Tensor) -> NDArray[Any]:
 def _restore_clock(agent: OptionAgent, state: Mapping[str, Any]) -> None:
     assert agent.replay_buffer is not None
     agent.clock.restore(state)
-    agent.replay_buffer.refuse_actions("a held action of the saved state", agent.clock.action)
+    agent.replay_buffer.refuse_actions("the saved state must hold actions that are", agent.clock.action)
     if np.any(agent.clock.planned > agent.k_max):
         raise InputError(f"the saved state must hold actions for {agent.k_max} steps at most")
 

@@ -62,7 +62,7 @@ class OptionReplayBuffer(RingArrays):
             option_over: (n_envs,) whether its option is over with it; by default it is an option of its own.
         """
         taken = np.asarray(action).reshape(self.n_envs, self.action_dim)
-        self.refuse_actions("action", taken)
+        self.refuse_actions("action must be", taken)
         if option_over is None:
             # Nobody said that this step goes on with the option that is running.
             self.finish()

@@ -224,21 +224,19 @@ class RingArrays(ReplayBuffer):
                 if np.any(((above < 0) | (above >= count)) & (rows != 0)):
                     raise InputError("the saved state must have observations that its space has")
 
-    def refuse_actions(self, subject: str, actions: NDArray[Any]) -> None:
-        """InputError for actions that there are not, in a sentence about ``subject``."""
+    def refuse_actions(self, sentence: str, actions: NDArray[Any]) -> None:
+        """InputError for actions that there are not, which ends what ``sentence`` says they must be."""
         if self.is_continuous:
             if not np.isfinite(actions).all():
-                raise InputError(f"{subject} must be finite, not {actions.ravel()[:8]}")
+                raise InputError(f"{sentence} finite, not {actions.ravel()[:8]}")
             return
         n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
         if ((actions < 0) | (actions >= n_actions)).any():
             # Compiled code would read and write beyond its arrays.
-            raise InputError(
-                f"{subject} must be counted from 0 and be in 0..{n_actions - 1}, not {actions.ravel()[:8]}"
-            )
+            raise InputError(f"{sentence} counted from 0 and in 0..{n_actions - 1}, not {actions.ravel()[:8]}")
 
     def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.refuse_actions("an action of the saved state", arrays["actions"])
+        self.refuse_actions("the saved state must have actions that are", arrays["actions"])
         if np.any((arrays["left"] < 0) | (arrays["left"] > self.buffer_size)):
             raise InputError("the saved state must have options that fit into its replay")
         if not np.isfinite(arrays["rewards"]).all():
