@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.claims.car import car_gap, larger_spread, reaches_optimum, several
+from tests.claims.car import car_gap, known_from_suite, larger_spread, reaches_optimum, several
 from tests.claims.findings import (
     FAILS,
     HOLDS,
@@ -392,6 +392,7 @@ CAR = (
         _CAR.format("mtcar"),
         "mtcar",
         "Optimal: a greedy return above −110.",
+        known_from_suite,
     ),
     Measured(
         "DQN and TempoRL do not converge to the optimal policy.",
@@ -406,6 +407,7 @@ CAR = (
         several(car_gap("PerDQN(8)", "DQN"), car_gap("PerDQN(8)", "TempoRL(8)")),
         _CAR.format("mtcar"),
         "mtcar",
+        known=known_from_suite,
     ),
     Measured(
         "Without the bootstrap (MSA-DQN) performance falls, to about TempoRL's.",
