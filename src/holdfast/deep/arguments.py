@@ -411,8 +411,8 @@ _FIRST = (
     Argument(
         "policy",
         inspect.Parameter.empty,
-        "str | type[OptionPolicy]",
-        '``"MlpPolicy"``, ``"CnnPolicy"``, ``"MultiInputPolicy"``, or a subclass of ``OptionPolicy``.',
+        "str | type[HoldingPolicy]",
+        '``"MlpPolicy"``, ``"CnnPolicy"``, ``"MultiInputPolicy"``, or a subclass of one of these.',
     ),
     Argument("env", inspect.Parameter.empty, "GymEnv | str", "Environment, VecEnv or registered id."),
 )
@@ -426,7 +426,7 @@ def merged(
     return tuple(argument for name, argument in found.items() if name not in stands_for)
 
 
-def signature(own: Iterable[Argument]) -> inspect.Signature:
+def signature(of_sb3: Iterable[Argument], own: Iterable[Argument]) -> inspect.Signature:
     """The signature of an agent's ``__init__``: SB3's arguments in SB3's order, then its ``own`` by keyword."""
     positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     hidden = Argument("_init_setup_model", True, "bool", "SB3's.")
@@ -435,7 +435,7 @@ def signature(own: Iterable[Argument]) -> inspect.Signature:
             inspect.Parameter("self", positional),
             *(
                 inspect.Parameter(found.name, kind, default=found.default, annotation=found.annotation)
-                for kind, group in ((positional, (*_FIRST, *SB3_ARGUMENTS)), (keyword, (*own, hidden)))
+                for kind, group in ((positional, (*_FIRST, *of_sb3)), (keyword, (*own, hidden)))
                 for found in group
             ),
         ],
@@ -443,10 +443,10 @@ def signature(own: Iterable[Argument]) -> inspect.Signature:
     )
 
 
-def documentation(own: Iterable[Argument]) -> str:
+def documentation(of_sb3: Iterable[Argument], own: Iterable[Argument]) -> str:
     """The lines of a docstring that explain every argument of an agent."""
     lines = ["Args:"]
-    for argument in (*_FIRST, *SB3_ARGUMENTS, *own):
+    for argument in (*_FIRST, *of_sb3, *own):
         text = f"{argument.name}: {argument.meaning}"
         lines += textwrap.wrap(text, 111, initial_indent="    ", subsequent_indent="        ")
     return "\n".join(lines)
@@ -454,6 +454,7 @@ def documentation(own: Iterable[Argument]) -> str:
 
 def settled(
     agent: str,
+    of_sb3: Sequence[Argument],
     own: Sequence[Argument],
     stands_for: Mapping[str, Any],
     positional: Sequence[Any],
@@ -463,7 +464,8 @@ def settled(
 
     Args:
         agent: Its name.
-        own: What it adds to SB3's arguments.
+        of_sb3: SB3's arguments, in SB3's order.
+        own: What it adds to them.
         stands_for: What nobody may give it.
         positional: Arguments without a name.
         given: Arguments by name.
@@ -472,11 +474,11 @@ def settled(
         TypeError: There are too many, one is given twice, or an unknown one.
         ValueError: One is not what it may be.
     """
-    of_sb3 = [argument.name for argument in SB3_ARGUMENTS]
-    if len(positional) > len(of_sb3):
-        raise InputTypeError(f"{agent} takes at most {len(of_sb3) + 2} arguments without a name")
-    found = dict(zip(of_sb3, positional, strict=False))
-    known = {argument.name: argument for argument in (*SB3_ARGUMENTS, *own)}
+    ordered = [argument.name for argument in of_sb3]
+    if len(positional) > len(ordered):
+        raise InputTypeError(f"{agent} takes at most {len(ordered) + 2} arguments without a name")
+    found = dict(zip(ordered, positional, strict=False))
+    known = {argument.name: argument for argument in (*of_sb3, *own)}
     for name, value in given.items():
         if name in stands_for:
             raise InputTypeError(
@@ -494,7 +496,7 @@ def settled(
         value = found.get(name, argument.default)
         result = argument.check(name, value)
         # What is SB3's gets to SB3 as it was given.
-        checked[name] = value if name in of_sb3 else result
+        checked[name] = value if name in ordered else result
     if checked.get("persistences") is not None:
         longest = checked["persistences"][-1]
         if found.get("k_max", longest) != longest:
