@@ -29,6 +29,7 @@ PUBLIC = [
     "PartialHistory",
     "PerDQN",
     "PerQLearning",
+    "PerTD3",
     "QLearning",
     "TabularMDP",
     "TempoRLDQN",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import gymnasium
@@ -38,6 +39,29 @@ def test_one_step_for_one_is_gymnasiums_own_to_the_last_bit(name: str, seed: int
             assert one[1:4] == other[1:4]
             assert ours.unwrapped.state[0] == own.unwrapped.state[0]
             ended = one[2] or one[3]
+
+
+def test_a_pendulum_of_one_step_for_one_is_gymnasiums_own_and_a_finer_one_the_same_physics() -> None:
+    random = np.random.default_rng(0)
+    ours, own = fine("Pendulum"), gymnasium.make("Pendulum-v1")
+    assert ours.reset(seed=3)[0].tobytes() == own.reset(seed=3)[0].tobytes()
+    for _ in range(200):
+        push = random.uniform(-2.0, 2.0, 1).astype(np.float32)
+        one, other = ours.step(push), own.step(push)
+        assert one[0].tobytes() == other[0].tobytes()
+        assert one[1:4] == other[1:4]
+    assert one[3]
+    gaps, totals = [], []
+    for n in (10, 20, 40):
+        env = fine("Pendulum", n)
+        env.reset(seed=3)
+        assert env.unwrapped.time.step_limit == 200 * n
+        totals.append(sum(env.step(np.ones(1, np.float32))[1] for _ in range(8 * n)))
+        gaps.append(np.array(env.unwrapped.state))
+    # The error of the integration is halved with the step.
+    errors = [np.abs(one - other).max() for one, other in pairwise(gaps)]
+    assert 0.0 < errors[1] < 0.7 * errors[0]
+    assert totals[0] == pytest.approx(totals[2], rel=0.05)
 
 
 @pytest.mark.parametrize("name", OWN)

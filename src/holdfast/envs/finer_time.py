@@ -11,11 +11,11 @@ import math
 from typing import Any
 
 import numpy as np
-from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv, MountainCarEnv
+from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv, MountainCarEnv, PendulumEnv
 
 from holdfast.core.checks import check_integer
 
-__all__ = ["AcrobotFine", "CartPoleFine", "MountainCarFine"]
+__all__ = ["AcrobotFine", "CartPoleFine", "MountainCarFine", "PendulumFine"]
 
 
 class _PhysicalTime:
@@ -121,4 +121,29 @@ class AcrobotFine(AcrobotEnv):
     def step(self, action: Any) -> Any:
         """Gymnasium's step, of a shorter time."""
         observation, reward, terminated, _, info = super().step(action)  # type: ignore[no-untyped-call]
+        return observation, reward / self.time.n, terminated, self.time.is_up(), info
+
+
+class PendulumFine(PendulumEnv):
+    """Pendulum-v1 with n steps for one.
+
+    Args:
+        n: Steps that one of Gymnasium's is cut into.
+        render_mode: As Gymnasium's.
+        g: As Gymnasium's.
+    """
+
+    def __init__(self, n: int = 1, render_mode: str | None = None, g: float = 10.0) -> None:
+        super().__init__(render_mode, g)
+        self.time = _PhysicalTime(n, 200)
+        self.dt /= n
+
+    def reset(self, **kwargs: Any) -> Any:
+        """A new episode."""
+        self.time.begin()
+        return super().reset(**kwargs)
+
+    def step(self, u: Any) -> Any:
+        """Gymnasium's step, of a shorter time."""
+        observation, reward, terminated, _, info = super().step(u)  # type: ignore[no-untyped-call]
         return observation, reward / self.time.n, terminated, self.time.is_up(), info

@@ -45,6 +45,7 @@ _ENTRIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("holdfast/MountainCarFine-v0", "holdfast.envs.finer_time:MountainCarFine", {}),
     ("holdfast/CartPoleFine-v0", "holdfast.envs.finer_time:CartPoleFine", {}),
     ("holdfast/AcrobotFine-v0", "holdfast.envs.finer_time:AcrobotFine", {}),
+    ("holdfast/PendulumFine-v0", "holdfast.envs.finer_time:PendulumFine", {}),
     (FAMILIES["atari"], "holdfast.envs.atari:AtariGame", {}),
     (FAMILIES["minatar"], "holdfast.envs.minatar:MinAtarGame", {}),
 )

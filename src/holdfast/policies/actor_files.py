@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from gymnasium import spaces
+
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_array, take_mapping
 from holdfast.core.user_code import is_raised_by_holdfast
@@ -91,6 +93,7 @@ def saved_actor(state: Mapping[str, Any], extractors: Mapping[str, Any]) -> Acto
     weights = take_mapping(state, "weights")
     try:
         check_bounded(actions)
+        assert isinstance(actions, spaces.Box)
         check_acting(saved["decision_tolerance"], saved["interrupt_margin"], saved["decision_cost"])
         _refuse_more_than_there_is(saved, weights, math.prod(actions.shape or ()))
         policy = kind(

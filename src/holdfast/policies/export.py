@@ -116,10 +116,10 @@ def _require_packages() -> None:
 def _graph(actor: Any, state: Mapping[str, Any]) -> tuple[Graph, spaces.Space[Any]]:
     """The graph of a policy, and the space of its observations."""
     match actor:
-        case NetworkActor() if is_actor_policy(actor):
-            return actor_graph(actor.policy), actor.policy.observation_space
         case NetworkActor():
-            return network_graph(actor.policy), actor.policy.observation_space
+            policy: Any = actor.policy
+            graph = actor_graph(policy) if is_actor_policy(actor) else network_graph(policy)
+            return graph, policy.observation_space
         case TableActor():
             first_state, first_action = (
                 take_integer(state, name, -_LARGEST_START, _LARGEST_START)

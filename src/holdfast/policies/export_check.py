@@ -95,8 +95,8 @@ def _batch_size(actor: NetworkActor | TableActor, space: spaces.Space[Any]) -> i
     if isinstance(actor, TableActor):
         numbers = actor.policy.table[0].size
     else:
-        n_heads = len(actor.policy.durations)
-        numbers = n_heads * (n_heads if is_actor_policy(actor) else int(actor.policy.action_space.n))
+        n_heads, actions = len(actor.policy.durations), actor.policy.action_space
+        numbers = n_heads * (int(actions.n) if isinstance(actions, spaces.Discrete) else n_heads)
     parts = space.spaces.values() if isinstance(space, spaces.Dict) else (space,)
     numbers += sum(math.prod(part.shape or ()) for part in parts)
     return max(1, min(_BATCH, _NUMBERS_AT_ONCE // int(numbers)))
@@ -145,7 +145,8 @@ def _by_the_rule(actor: NetworkActor | TableActor, values: NDArray[Any]) -> Deci
     with np.errstate(over="ignore"):
         actions, counted = few_decision_option(values, actor.policy.decision_tolerance)
     holds = actor.policy.durations[persistence_index(counted)]
-    return Decision(actions + actor.policy.action_space.start, holds, values)
+    space: Any = actor.policy.action_space
+    return Decision(actions + space.start, holds, values)
 
 
 def _equal(one: Decision, other: Decision) -> NDArray[np.bool_]:

@@ -142,7 +142,8 @@ def _levels(actor: NetworkActor, actions: NDArray[Any]) -> NDArray[Any]:
     if not isinstance(space, spaces.Box):
         return actions
     low, high = space.low.ravel()[0], space.high.ravel()[0]
-    return np.floor(8.0 * (actions.reshape(len(actions), -1)[:, 0] - low) / (high - low))
+    first = actions.reshape(len(actions), -1)[:, 0]
+    return np.asarray(np.floor(8.0 * (first - low) / (high - low)))
 
 
 def draw_policy_over(

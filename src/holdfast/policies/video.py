@@ -66,7 +66,7 @@ def _action_name(env: gymnasium.Env[Any, Any], action: Any) -> str:
     space = env.action_space
     if isinstance(space, gymnasium.spaces.Box):
         return " ".join(f"{number:+.2f}" for number in np.ravel(action))
-    return action_names(env)[action - int(getattr(space, "start", 0))]
+    return str(action_names(env)[action - int(getattr(space, "start", 0))])
 
 
 def _caption(moment: Moment, name: str) -> str:

@@ -90,7 +90,8 @@ class OptionSetup(OptionSteps):
         self.values_have_begun = False
         of_sb3["replay_buffer_class"] = of_sb3["replay_buffer_class"] or OptionReplayBuffer
         of_sb3["optimize_memory_usage"] = False
-        super().__init__(policy, env, **of_sb3, _init_setup_model=_init_setup_model)
+        # The parent's own, which a seam adds.
+        super().__init__(policy, env, **of_sb3, _init_setup_model=_init_setup_model)  # type: ignore[call-arg]
 
     @staticmethod
     @abstractmethod

@@ -25,6 +25,7 @@ from holdfast.deep.agents.option_steps import toss_coins, uniform_durations
 from holdfast.deep.argument_checks import check_bounded
 from holdfast.deep.arguments import Argument
 from holdfast.deep.exact.noise_state import noise_state, restore_noise
+from holdfast.deep.networks.actor_networks import OptionActor, OptionCritic
 from holdfast.deep.networks.actor_policy import ActorPolicy
 from holdfast.deep.networks.holding_policy import ExploratoryDraws, HoldingPolicy
 from holdfast.deep.networks.policies import ActorCnnPolicy, ActorMlpPolicy, ActorMultiInputPolicy
@@ -49,6 +50,10 @@ class OptionTD3(OptionAgent, TD3):
     priority_beta0 = 1.0
 
     policy: ActorPolicy
+    actor: OptionActor
+    actor_target: OptionActor
+    critic: OptionCritic
+    critic_target: OptionCritic
     action_space: spaces.Box
     shared_draws: bool
     target_value: str
@@ -108,8 +113,8 @@ class OptionTD3(OptionAgent, TD3):
         """Noise of the options that begin, (n_envs, size), each from its own environment's process."""
         if self.action_noise is None:
             return None
-        vectorized = isinstance(self.action_noise, VectorizedActionNoise)
-        processes = self.action_noise.noises if vectorized else [self.action_noise]
+        found = self.action_noise
+        processes = found.noises if isinstance(found, VectorizedActionNoise) else [found]
         noise = np.zeros(self.clock.action.shape, dtype=self.clock.action.dtype)
         for env in np.flatnonzero(begins):
             noise[env] = processes[env]().ravel()
@@ -129,9 +134,9 @@ def _as_object(noise: Any, size: int, n_envs: int) -> ActionNoise | None:
     if not isinstance(noise, ActionNoise):
         noise = NormalActionNoise(np.zeros(size), np.full(size, float(noise)))
     single = noise.base_noise if isinstance(noise, VectorizedActionNoise) else noise
-    mean = getattr(single, "_mu", None)
-    shape = np.shape(mean)
-    if mean is not None and int(np.prod(shape)) != size:
+    # Of noise of a user's own nothing is known.
+    shape = np.shape(getattr(single, "_mu", np.zeros(size)))
+    if int(np.prod(shape)) != size:
         raise InputError(
             f"action_noise must have as many numbers as an action, which is {size}, not shape {shape}",
             "action_noise",

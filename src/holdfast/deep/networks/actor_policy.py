@@ -162,8 +162,8 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
         proposals = self.proposals(tensor)
         if len(self._durations) == 1:
             with th.no_grad():
-                actions = th.as_tensor(proposals.actions, device=self.device)
-                values = self.critic.first_of_proposals(tensor, actions).cpu().numpy()
+                proposed = th.as_tensor(proposals.actions, device=self.device)
+                values = self.critic.first_of_proposals(tensor, proposed).cpu().numpy()
             proposals = proposals._replace(values=values)
         positions = self._positions(proposals, self.decision_tolerance)
         actions, durations = self.as_taken(proposals.of(positions)), self._durations[positions]

@@ -14,6 +14,7 @@ import numpy as np
 import torch as th
 from numpy.typing import NDArray
 from stable_baselines3.common.policies import BasePolicy
+from torch import nn
 
 from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock
@@ -54,6 +55,7 @@ class HoldingPolicy(BasePolicy):
 
     agent_arguments: ClassVar[tuple[Argument, ...]]
 
+    activation_fn: type[nn.Module]
     k_max: int
     persistences: tuple[int, ...] | None
     decision_tolerance: float

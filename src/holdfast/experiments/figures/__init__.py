@@ -43,6 +43,7 @@ _PLACES = {
     "fig:suite": "suite:SUITE",
     "fig:ablation": "suite:ABLATION",
     "fig:refinement": "refinement:EXPERIMENT",
+    "fig:continuous": "continuous:EXPERIMENT",
 }
 """Module and name of each figure, in the order in which they are listed."""
 

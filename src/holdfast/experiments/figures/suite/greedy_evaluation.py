@@ -71,14 +71,15 @@ class GreedyEvaluations(BaseCallback):
         environment: Gymnasium id.
         every: Primitive steps between evaluations.
         episodes: Of each evaluation.
+        **env_kwargs: Arguments of the environment.
 
     Attributes:
         found: The evaluations so far.
     """
 
-    def __init__(self, environment: str, every: int, episodes: int) -> None:
+    def __init__(self, environment: str, every: int, episodes: int, **env_kwargs: Any) -> None:
         super().__init__()
-        self._environments = [gymnasium.make(environment) for _ in range(episodes)]
+        self._environments = [gymnasium.make(environment, **env_kwargs) for _ in range(episodes)]
         self._every = every
         self.found: list[Evaluation] = []
 
