@@ -17,7 +17,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,23 @@ from matplotlib.figure import Figure
 
 from holdfast.draw import save_figure
 from holdfast.experiments.advice_study import VERDICTS, verdict
+from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.figures.suite import SUITE
 from holdfast.experiments.figures.suite.page import suite_page
+from holdfast.experiments.spec import Experiment
 from holdfast.experiments.store import read_campaign
+from holdfast.experiments.tabular_ablation import PARTS
 from tests.architecture import ROOT
+from tests.claims.grid_tables import (
+    grid_gaps_text,
+    grid_parts_text,
+    grid_scores_text,
+    more_updates_text,
+    times_text,
+)
+from tests.claims.kept import FOLDERS, kept_in
+from tests.claims.page import claims_text
+from tests.claims.public_record import record_text
 
 RESULTS = ROOT / "results"
 DOCS = ROOT / "docs"
@@ -47,6 +60,7 @@ class Evidence:
         picture: The file in docs/ that is drawn; None for no picture.
         figure: What is drawn, from that folder; None where it has no rows yet.
         title: Of the picture, for who cannot see it.
+        others: Further folders of rows in results/, where ``source`` is that of all.
     """
 
     name: str
@@ -56,11 +70,12 @@ class Evidence:
     picture: str | None = None
     figure: Callable[[Path], Figure | None] = lambda folder: None
     title: str = ""
+    others: tuple[str, ...] = ()
 
     @property
     def comments(self) -> tuple[str, str]:
         """Before and after it."""
-        told = f"make evidence writes this from results/{self.source}"
+        told = f"make evidence writes this from results/{self.source}".rstrip("/")
         return f"<!-- begin {self.name}: {told} -->", f"<!-- end {self.name} -->"
 
     def block(self, results: Path = RESULTS, docs: Path = DOCS) -> str:
@@ -161,8 +176,70 @@ def advice_text(folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+# The grids ------------------------------------------------------------------------------------------------------
+
+
+def grid_figure(experiment: Experiment) -> Callable[[Path], Figure | None]:
+    """The picture of an experiment, from whichever folders have its rows."""
+
+    def figure(results: Path) -> Figure | None:
+        rows = kept_in(results).table(experiment)
+        return None if rows is None else experiment.draw(rows)
+
+    return figure
+
+
+def grid_picture(
+    name: str, document: str, experiment: Experiment, title: str, others: tuple[str, ...] = ()
+) -> Evidence:
+    """A picture, without a text."""
+    told = f"`holdfast reproduce {experiment.reference or experiment.name} --scale paper`"
+    return Evidence(
+        name,
+        document,
+        "",
+        lambda results: f"Drawn from kept rows ({told}).\n",
+        f"images/{name}.png",
+        grid_figure(experiment),
+        title,
+        others,
+    )
+
+
 EVIDENCE = (
     Evidence("advice", "explore.md", "advice_study", advice_text),
+    Evidence("claims", "claims.md", "", claims_text, others=FOLDERS),
+    Evidence("public record", "claims.md", "", record_text),
+    Evidence("grid parts", "claims.md", "", grid_parts_text),
+    grid_picture(
+        "tabular_ablation",
+        "claims.md",
+        replace(PARTS, reference="holdfast.experiments.tabular_ablation:PARTS"),
+        "Greedy returns over episodes on four grids, PerQ-learning and its parts, under three choices",
+    ),
+    grid_picture(
+        "tabular_perf",
+        "claims.md",
+        find_experiment("tabular_perf"),
+        "Greedy returns on four grids: PerQ-learning by K above, beside TempoRL and Q-learning below",
+    ),
+    grid_picture(
+        "tabular_noboot",
+        "claims.md",
+        find_experiment("tabular_noboot"),
+        "Greedy returns over episodes on four grids with and without the bootstrap, a row for each K",
+    ),
+    grid_picture(
+        "refinement",
+        "finer_time.md",
+        find_experiment("refinement"),
+        "Greedy return and decisions by n on Cliff, Bridge and ZigZag",
+        ("refinement",),
+    ),
+    Evidence("grid scores", "tabular.md", "", grid_scores_text),
+    Evidence("grid gaps", "tabular.md", "", grid_gaps_text),
+    Evidence("more updates", "tabular.md", "", more_updates_text),
+    Evidence("times", "tabular.md", "", times_text),
     Evidence(
         "suite",
         "results.md",

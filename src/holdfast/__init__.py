@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.core import Decision, Option, OptionClock, OptionSpace, PartialHistory
-    from holdfast.deep import EZGreedyDQN, PerDQN, TempoRLDQN, make_vec_env
+    from holdfast.deep import EZGreedyDQN, PerDQN, PerTD3, TempoRLDQN, make_vec_env
     from holdfast.envs import EpisodeLog, GridMap, GridWorld, HoldAction
     from holdfast.mdp import TabularMDP
     from holdfast.policies import load_policy
@@ -40,6 +40,7 @@ __all__ = [
     "PartialHistory",
     "PerDQN",
     "PerQLearning",
+    "PerTD3",
     "QLearning",
     "TabularMDP",
     "TempoRLDQN",

@@ -171,10 +171,28 @@ def test_what_is_about_the_chain_is_refused_where_there_is_none() -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "kind"), [("Pendulum-v1", "continuous"), ("CartPole-v1", None)])
-def test_actions_that_no_agent_learns_are_said_to_be_so(name: str, kind: str | None) -> None:
-    notes = explore(gymnasium.make(name), name, [1, 2], steps=200).notes
-    said = [note for note in notes if note.startswith("Agents of holdfast learn discrete actions")]
+class Switches(gymnasium.Wrapper):  # type: ignore[type-arg]
+    """CartPole with actions of a kind that no agent takes."""
+
+    def __init__(self) -> None:
+        super().__init__(gymnasium.make("CartPole-v1"))
+        self.action_space = gymnasium.spaces.MultiBinary(1)
+
+    def step(self, action: Any) -> Any:
+        return self.env.step(int(action[0]))
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda: gymnasium.make("Pendulum-v1"), None),
+        (lambda: gymnasium.make("CartPole-v1"), None),
+        (Switches, "MultiBinary"),
+    ],
+)
+def test_actions_that_no_agent_learns_are_said_to_be_so(make: Any, kind: str | None) -> None:
+    notes = explore(make(), "an environment", [1, 2], steps=200).notes
+    said = [note for note in notes if note.startswith("Agents of holdfast learn discrete or continuous actions")]
     about = f"and these are {kind}: the advice is about exploration alone."
     assert [note.partition(", ")[2] for note in said] == ([] if kind is None else [about])
 

@@ -1,4 +1,7 @@
-"""The agents that must behave as Stable-Baselines3's users expect: every deep one in the list of algorithms."""
+"""The agents that must behave as Stable-Baselines3's users expect: every deep one in the list of algorithms.
+
+Those with continuous actions have a file of their own, ``test_continuous.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 import torch as th
 from stable_baselines3 import DQN
 
-from holdfast.deep import OptionDQN
+from holdfast.deep import OptionDQN, PerTD3
 from holdfast.policies import ALGORITHMS, Algorithm
 
 Factory = Callable[..., OptionDQN]
@@ -41,7 +44,33 @@ def _agent(algorithm: Algorithm) -> Factory:
     return make
 
 
-AGENTS: dict[str, Factory] = {name: _agent(found) for name, found in ALGORITHMS.items() if found.is_deep}
+AGENTS: dict[str, Factory] = {
+    name: _agent(found) for name, found in ALGORITHMS.items() if found.is_deep and not found.is_continuous
+}
+
+
+SMALL_ACTOR: dict[str, Any] = {
+    "policy_kwargs": {"net_arch": [8]},
+    "batch_size": 8,
+    "buffer_size": 300,
+    "learning_starts": 10,
+    "seed": 0,
+    "device": "cpu",
+}
+"""Arguments that TD3 has too, for runs of a few dozen steps."""
+
+
+def _continuous_agent(algorithm: Algorithm) -> Callable[..., PerTD3]:
+    def make(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> PerTD3:
+        agent: PerTD3 = algorithm.load()(policy, env, **{**SMALL_ACTOR, **algorithm.stands_for, **overrides})
+        return agent
+
+    return make
+
+
+CONTINUOUS: dict[str, Callable[..., PerTD3]] = {
+    name: _continuous_agent(found) for name, found in ALGORITHMS.items() if found.is_continuous
+}
 
 
 def make_dqn(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> DQN:

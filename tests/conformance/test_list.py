@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.draw.style import algorithm_color
 from holdfast.policies import ALGORITHMS
-from tests.conformance.agents import AGENTS
+from tests.conformance.agents import AGENTS, CONTINUOUS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "baselines.md"
 
@@ -20,5 +20,7 @@ def test_every_deep_algorithm_is_described_and_has_a_colour(name):
 
 
 def test_every_deep_algorithm_of_the_list_is_put_to_these_tests():
-    assert set(AGENTS) == {name for name, algorithm in ALGORITHMS.items() if algorithm.is_deep}
+    deep = {name for name, algorithm in ALGORITHMS.items() if algorithm.is_deep}
+    assert set(AGENTS) == {name for name in deep if not ALGORITHMS[name].is_continuous}
+    assert set(CONTINUOUS) == deep - set(AGENTS)
     assert {"perdqn", "dqn", "msa-dqn", "temporl-dqn", "ez-dqn"} <= set(AGENTS)

@@ -40,6 +40,11 @@ TABULAR = [
     ),
     *("--eval-episodes", "2"),
 ]
+CONTINUOUS = [
+    *("Pendulum-v1", "--algo", "pertd3", "--steps", "420", "--seed", "5", "--eval-every", "200"),
+    *("--eval-episodes", "1", "--set", "policy_kwargs={'net_arch': [16]}", "batch_size=8", "learning_starts=60"),
+    "buffer_size=250",
+]
 GAME = [
     *("--k-max", "2", "--steps", "400", "--seed", "5", "--eval-every", "150", "--eval-episodes", "1"),
     *("--set", "batch_size=4", "learning_starts=60", "buffer_size=250", "train_freq=4"),
@@ -50,6 +55,8 @@ COMMANDS = {
     "perdqn-2": [*DEEP, "--algo", "perdqn", "--k-max", "3", "--n-envs", "2"],
     "dqn-1": [*DEEP, "--algo", "dqn"],
     "dqn-2": [*DEEP, "--algo", "dqn", "--n-envs", "2"],
+    "pertd3-1": CONTINUOUS,
+    "pertd3-2": [*CONTINUOUS, "--n-envs", "2"],
     "perq-1": TABULAR,
     "atari-1": [*ATARI, "--n-envs", "1"],
     "minatar-2": ["minatar:Breakout", *GAME, "--n-envs", "2"],

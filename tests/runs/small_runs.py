@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from holdfast.policies import ALGORITHMS
 from holdfast.runs import Outcome, train
 
 TABLE: dict[str, Any] = {
@@ -34,6 +35,13 @@ NETWORK: dict[str, Any] = {
         "target_update_interval": 20,
     },
 }
+ACTOR: dict[str, Any] = {
+    **NETWORK,
+    "environment": "MountainCarContinuous-v0",
+    "env_kwargs": {"max_episode_steps": 25},
+    "algo": "pertd3",
+    "set": {"policy_kwargs": {"net_arch": [8]}, "batch_size": 4, "learning_starts": 10, "buffer_size": 60},
+}
 BOTH = {"table": TABLE, "network": NETWORK}
 
 
@@ -43,6 +51,15 @@ def trained_of_each_kind(top: Path, **of_the_table: Any) -> Path:
     trained(NETWORK, top / "network")
     trained({**TABLE, "algo": "temporl-q"}, top / "temporl")
     return top
+
+
+def options_for(algo: str) -> dict[str, Any]:
+    """Those of a run of any algorithm."""
+    algorithm = ALGORITHMS[algo]
+    found = {**(ACTOR if algorithm.is_continuous else NETWORK if algorithm.is_deep else TABLE), "algo": algo}
+    if not algorithm.holds:
+        del found["k_max"]
+    return found
 
 
 def trained(options: dict[str, Any], path: Path, **changes: Any) -> Outcome:

@@ -34,7 +34,10 @@ def test_atari_games_have_the_papers_arguments() -> None:
     assert found["k_max"] == 8
 
 
-@pytest.mark.parametrize("algo", [name for name, algorithm in ALGORITHMS.items() if algorithm.is_deep])
+DISCRETE = [name for name, found in ALGORITHMS.items() if found.is_deep and not found.is_continuous]
+
+
+@pytest.mark.parametrize("algo", DISCRETE)
 def test_every_deep_algorithm_takes_them(algo: str) -> None:
     assert arguments("atari:Freeway", algo=algo)["policy"] == "CnnPolicy"
     found = arguments("minatar:Freeway", algo=algo)

@@ -24,17 +24,14 @@ from holdfast.runs.progress import Silent, TrainingProgress
 from holdfast.runs.session import Session
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 from tests.runs.kills import contents
-from tests.runs.small_runs import BOTH, NETWORK, TABLE, trained
+from tests.runs.small_runs import BOTH, NETWORK, TABLE, options_for, trained
 
 both = pytest.mark.parametrize("options", BOTH.values(), ids=BOTH)
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_every_algorithm_trains_and_says_so(algo: str, tmp_path: Path) -> None:
-    options = dict(NETWORK if ALGORITHMS[algo].is_deep else TABLE, algo=algo)
-    if not ALGORITHMS[algo].holds:
-        del options["k_max"]
-    outcome = train(options, tmp_path / "run")
+    outcome = train(options_for(algo), tmp_path / "run")
     assert outcome.status == "finished"
     status = RunFolder(tmp_path / "run").status()
     assert (status.status, status.steps) == ("finished", outcome.steps)

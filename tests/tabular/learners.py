@@ -22,6 +22,7 @@ LEARNERS: dict[str, Callable[..., TabularLearner]] = {
     "perq, primitive": partial(PerQLearning, 5, target_value="primitive"),
     "perq, interrupted": partial(PerQLearning, 5, interrupt_margin=0.01),
     "perq, few decisions": partial(PerQLearning, 5, decision_tolerance=0.02, greedy_ties="random"),
+    "perq, one-step exploration": partial(PerQLearning, 5, exploration="primitive"),
     "perq, sparse": partial(PerQLearning, persistences=(1, 2, 5)),
     "perq, cost": partial(PerQLearning, 5, decision_cost=0.02, interrupt_margin=0.02),
     "msa": partial(MSAQLearning, 5),

@@ -10,6 +10,9 @@ from holdfast.tabular import EZGreedyQLearning, QLearning
 from holdfast.tabular.compiled import draw_held_action
 from tests.tabular.conftest import corridor, same_episodes
 
+ONE = np.array([1])
+"""The persistences that values of actions are of."""
+
 
 def test_an_update_by_hand() -> None:
     learner = EZGreedyQLearning(4, alpha=0.5, gamma=0.5)
@@ -24,7 +27,7 @@ def test_an_update_by_hand() -> None:
 def test_random_actions_are_held_as_long_as_the_distribution_says(kind: str) -> None:
     chances = duration_distribution(kind, 5)
     agent = np.random.default_rng(0)
-    drawn = [draw_held_action(np.zeros((3, 1)), 1.0, np.cumsum(chances), agent) for _ in range(6000)]
+    drawn = [draw_held_action(np.zeros((3, 1)), 1.0, np.cumsum(chances), ONE, agent) for _ in range(6000)]
     actions, durations, exploratory = (np.array(column) for column in zip(*drawn, strict=True))
     np.testing.assert_allclose(np.bincount(durations, minlength=6)[1:] / 6000, chances, atol=0.03)
     np.testing.assert_allclose(np.bincount(actions) / 6000, 1 / 3, atol=0.03)

@@ -187,6 +187,23 @@ def test_coins_fall_only_where_an_option_begins() -> None:
     assert after.agent.bit_generator.state == state.agent.bit_generator.state
 
 
+def test_without_held_exploration_random_actions_last_one_step_and_greedy_ones_as_long_as_they_are_best() -> None:
+    random = PerQLearning(4, epsilon=1.0, exploration="primitive").fit(corridor(), 20)
+    np.testing.assert_array_equal(random.decisions, random.steps)
+    assert (PerQLearning(4, epsilon=1.0).fit(corridor(), 20).decisions < random.steps).any()
+    # interruptible() has values by which a greedy option of three steps comes first.
+    learner = PerQLearning(3, alpha=1e-9, gamma=0.5, epsilon=0.0, exploration="primitive")
+    mdp, state = interruptible(learner)
+    _, log = learner.advance(mdp, state, 1)
+    assert (log.steps[0], log.decisions[0]) == (5, 3)
+
+
+def test_without_held_exploration_longer_persistences_are_still_learned() -> None:
+    learner = PerQLearning(3, alpha=1.0, gamma=0.5, epsilon=1.0, exploration="primitive")
+    result = learner.fit(corridor(), 200)
+    np.testing.assert_allclose(result.q, PerQLearning(3, alpha=1.0, gamma=0.5, epsilon=1.0).fit(corridor(), 200).q)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -199,6 +216,7 @@ def test_coins_fall_only_where_an_option_begins() -> None:
         ({"step_limit": 0}, "step_limit must be a whole number of at least 1, not 0"),
         ({"initial_std": -1.0}, "initial_std must be a finite number of at least 0, not -1.0"),
         ({"target_value": "double"}, "target_value must be one of 'options', 'primitive', not 'double'"),
+        ({"exploration": "holds"}, "exploration must be one of 'options', 'primitive', not 'holds'"),
         ({"greedy_ties": "last"}, "greedy_ties must be one of 'first', 'random', not 'last'"),
         ({"interrupt_margin": -1.0}, "interrupt_margin must be a finite number of at least 0, not -1.0"),
         (

@@ -155,11 +155,11 @@ def explore(
         advice = advise_from_visits(visits)
     else:
         advice = advise_from_chain(curve)
-    if not isinstance(env.action_space, spaces.Discrete):
-        kind = "continuous" if isinstance(env.action_space, spaces.Box) else type(env.action_space).__name__
+    if not isinstance(env.action_space, spaces.Discrete | spaces.Box):
+        kind = type(env.action_space).__name__
         notes.append(
-            f"Agents of holdfast learn discrete actions, and these are {kind}: the advice is about exploration "
-            "alone."
+            f"Agents of holdfast learn discrete or continuous actions, and these are {kind}: the advice is about "
+            "exploration alone."
         )
     return EnvironmentAdvice(
         env_name=name,

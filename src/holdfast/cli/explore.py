@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _from_environment(arguments: argparse.Namespace) -> int:
-    from gymnasium.spaces import Discrete
+    from gymnasium.spaces import Box, Discrete
 
     from holdfast.advice.exploring import check_numbers, explore
     from holdfast.cli.environments import named_environment, output_folder, prints_apart
@@ -134,7 +134,8 @@ def _from_environment(arguments: argparse.Namespace) -> int:
         env = named_environment(arguments)
         stack.callback(NamedFailures(env).close)
         unknown = unknown_part(env.observation_space)
-        can_learn = isinstance(env.action_space, Discrete) and unknown is None
+        can_learn = isinstance(env.action_space, Discrete | Box) and unknown is None
+        is_continuous = isinstance(env.action_space, Box)
         with Waiting(sys.stderr, "exploring") as waiting:
             found = explore(
                 env,
@@ -162,7 +163,7 @@ def _from_environment(arguments: argparse.Namespace) -> int:
         if found.advice.is_undecided and found.visits is not None:
             following = _longer_study(arguments, arguments.steps or found.visits.results[0].steps)
         elif can_learn:
-            following = _training(arguments, found.advice.k_max)
+            following = _training(arguments, found.advice.k_max, is_continuous)
         results().write(as_text(found, written, following))
         if unknown is not None:
             results().write(
@@ -222,10 +223,11 @@ def _check_only_of_runs(arguments: argparse.Namespace) -> None:
             raise InputError(f"{option} must not be given with --run: it is about ENV")
 
 
-def _training(arguments: argparse.Namespace, k_max: int) -> str:
+def _training(arguments: argparse.Namespace, k_max: int, is_continuous: bool) -> str:
     """The command that trains with this longest hold."""
     given = ["--env-kwargs", *arguments.env_kwargs] if arguments.env_kwargs else []
-    return join(["holdfast", "train", arguments.environment, "--k-max", str(k_max), *given])
+    agent = ["--algo", "pertd3"] if is_continuous else []
+    return join(["holdfast", "train", arguments.environment, *agent, "--k-max", str(k_max), *given])
 
 
 def _longer_study(arguments: argparse.Namespace, steps: int) -> str:

@@ -34,7 +34,7 @@ class Decision(NamedTuple):
     Attributes:
         action: What to do.
         hold: For how many steps.
-        values: Q(s,·,·), (A, K) or (n, A, K).
+        values: Q(s,·,·), (A, K) or (n, A, K); of an actor Q(s, μ_k(s), k), with A = 1.
     """
 
     action: Any

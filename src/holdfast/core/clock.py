@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError
@@ -42,8 +42,13 @@ class OptionClock:
     An environment is *idle* when no option is running in it; it must then be given one by ``begin`` before
     the next ``tick``. Arrays have shape (n_envs,) and are read-only views for everybody else.
 
+    Args:
+        n_envs: Environments.
+        action_size: Numbers of a continuous action; None where an action is one whole number.
+        action_dtype: Floating-point type of these numbers.
+
     Attributes:
-        action: The held action (that of the last option where idle).
+        action: The held action (that of the last option where idle); a continuous one is a row of (n_envs, size).
         planned: The k the option was begun with.
         elapsed: Steps executed so far; κ once the option is over.
         left: Steps still to go, 0 where idle.
@@ -52,9 +57,13 @@ class OptionClock:
 
     _FIELDS = ("action", "planned", "elapsed", "left", "exploratory")
 
-    def __init__(self, n_envs: int) -> None:
+    def __init__(self, n_envs: int, action_size: int | None = None, action_dtype: DTypeLike = np.float32) -> None:
         n_envs = check_integer("n_envs", n_envs)
-        self._action = np.zeros(n_envs, dtype=np.int64)
+        self._action: NDArray[Any] = (
+            np.zeros(n_envs, dtype=np.int64)
+            if action_size is None
+            else np.zeros((n_envs, action_size), dtype=action_dtype)
+        )
         self._planned = np.zeros(n_envs, dtype=np.int64)
         self._elapsed = np.zeros(n_envs, dtype=np.int64)
         self._left = np.zeros(n_envs, dtype=np.int64)
@@ -66,7 +75,7 @@ class OptionClock:
         return len(self._left)
 
     @property
-    def action(self) -> NDArray[np.int64]:
+    def action(self) -> NDArray[Any]:
         """The held action of each environment."""
         return _read_only(self._action)
 
@@ -102,7 +111,7 @@ class OptionClock:
 
         Args:
             mask: (n_envs,) bool; all of these must be idle.
-            actions: (n_envs,) actions; read under the mask only.
+            actions: (n_envs,) actions, (n_envs, size) continuous ones; read under the mask only.
             durations: (n_envs,) persistences k ≥ 1; read under the mask only.
             exploratory: (n_envs,) or one bool: drawn at random rather than chosen.
         """
@@ -112,7 +121,12 @@ class OptionClock:
         durations = _whole_numbers("durations", durations, chosen.shape)
         if (durations[chosen] < 1).any():
             raise ValueError("durations must be at least 1 where an option begins")
-        actions = _whole_numbers("actions", actions, chosen.shape)
+        if self._action.ndim == 1:
+            actions = _whole_numbers("actions", actions, chosen.shape)
+        else:
+            actions = np.asarray(actions, dtype=self._action.dtype)
+            if actions.shape != self._action.shape:
+                raise ValueError(f"actions must have shape {self._action.shape}, not {actions.shape}")
         drawn = np.asarray(exploratory, dtype=np.bool_)
         drawn = drawn if drawn.shape == chosen.shape else np.broadcast_to(drawn, chosen.shape)
         self._action[chosen] = actions[chosen]
@@ -151,12 +165,14 @@ class OptionClock:
         if missing:
             raise InputError(f"clock state must have {', '.join(self._FIELDS)}: {missing[0]!r} is missing")
         arrays = {name: np.asarray(state[name]) for name in self._FIELDS}
+        kinds = {"b": "bools", "iu": "whole numbers", "f": "floating-point numbers"}
         for name, array in arrays.items():
-            kind = "b" if name == "exploratory" else "iu"
-            if array.shape != (self.n_envs,):
-                raise InputError(f"clock state {name!r} must have shape ({self.n_envs},)")
+            own = getattr(self, f"_{name}")
+            kind = next(kind for kind in kinds if own.dtype.kind in kind)
+            if array.shape != own.shape:
+                raise InputError(f"clock state {name!r} must have shape {own.shape}")
             if array.dtype.kind not in kind:
-                raise InputError(f"clock state {name!r} must be {'bools' if kind == 'b' else 'whole numbers'}")
+                raise InputError(f"clock state {name!r} must be {kinds[kind]}")
         elapsed, left, planned = arrays["elapsed"], arrays["left"], arrays["planned"]
         if any(np.any(array > 2**31) for array in (elapsed, left, planned)):
             raise InputError("clock state must have durations of 2**31 at most")

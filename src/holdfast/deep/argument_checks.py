@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from gymnasium import spaces
 
 from holdfast.core.checks import check_integer, check_real
@@ -13,10 +14,12 @@ from holdfast.envs.observations import has_numbers
 __all__ = [
     "UnsupportedActionsError",
     "check_acting",
+    "check_bounded",
+    "check_discrete",
     "check_layers",
     "check_mapping",
+    "check_observations",
     "check_scaling",
-    "check_spaces",
     "check_state_value",
     "check_subclass",
     "check_timeouts",
@@ -25,7 +28,7 @@ __all__ = [
 
 
 class UnsupportedActionsError(InputError, AssertionError):
-    """An environment whose actions are not discrete; SB3's own algorithms raise an AssertionError there."""
+    """An environment whose actions are of another kind; SB3's own algorithms raise an AssertionError there."""
 
 
 def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str, Any]:
@@ -46,10 +49,24 @@ def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str,
     return dict(value)
 
 
-def check_spaces(observation_space: spaces.Space[Any], action_space: spaces.Space[Any]) -> None:
-    """Discrete actions, and observations that a network can see."""
-    if not isinstance(action_space, spaces.Discrete):
-        raise UnsupportedActionsError(f"env must have discrete actions, not {action_space}", "env")
+def check_discrete(space: spaces.Space[Any]) -> None:
+    """Actions that are whole numbers."""
+    if not isinstance(space, spaces.Discrete):
+        raise UnsupportedActionsError(f"env must have discrete actions, not {space}", "env")
+
+
+def check_bounded(space: spaces.Space[Any]) -> None:
+    """Actions that are vectors between finite bounds."""
+    if not isinstance(space, spaces.Box):
+        raise UnsupportedActionsError(f"env must have continuous actions (a Box), not {space}", "env")
+    if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+        raise UnsupportedActionsError(f"env must have actions with finite bounds, not {space}", "env")
+    if not (space.low < space.high).all() or not space.shape or 0 in space.shape:
+        raise UnsupportedActionsError(f"env must have actions with room between their bounds, not {space}", "env")
+
+
+def check_observations(observation_space: spaces.Space[Any]) -> None:
+    """Observations that a network can see."""
     if isinstance(observation_space, spaces.Box) and observation_space.shape == ():
         raise InputError(
             "env must show arrays of at least one axis, such as shape (1,), not a single number", "env"

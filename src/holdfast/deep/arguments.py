@@ -23,9 +23,11 @@ from holdfast.deep.argument_checks import (
 )
 
 __all__ = [
+    "CLIP_GRADIENTS",
     "DEFAULT_TRUNK",
     "EXPLORE_BY",
     "IMPORTANCE",
+    "INITIALIZATIONS",
     "INITIAL_VALUES",
     "OWN_ARGUMENTS",
     "POLICY_ARGUMENTS",
@@ -54,6 +56,12 @@ IMPORTANCE = ("buffer", "batch")
 
 INITIAL_VALUES = ("zero", "warm_up")
 """Where values begin."""
+
+CLIP_GRADIENTS = ("together", "each")
+"""Of what the norm is bounded."""
+
+INITIALIZATIONS = ("pytorch", "baselines")
+"""How weights are drawn."""
 
 EXPLORE_BY = ("options", "steps")
 """What ε is a share of."""
@@ -272,6 +280,22 @@ OWN_ARGUMENTS = (
         plain="zero",
     ),
     Argument(
+        "initialization",
+        "pytorch",
+        "str",
+        'How weights are drawn: as ``"pytorch"`` does, or as OpenAI ``"baselines"`` does: orthogonal matrices '
+        "times √2 in the trunk, Glorot's uniform distribution elsewhere, no biases.",
+        choice(INITIALIZATIONS),
+    ),
+    Argument(
+        "clip_gradients",
+        "together",
+        "str",
+        'What ``max_grad_norm`` bounds: the norm of all gradients ``"together"``, or of ``"each"`` weight matrix '
+        "and bias vector by itself (OpenAI Baselines).",
+        choice(CLIP_GRADIENTS),
+    ),
+    Argument(
         "bootstrap",
         True,
         "bool",
@@ -388,8 +412,8 @@ _FIRST = (
     Argument(
         "policy",
         inspect.Parameter.empty,
-        "str | type[OptionPolicy]",
-        '``"MlpPolicy"``, ``"CnnPolicy"``, ``"MultiInputPolicy"``, or a subclass of ``OptionPolicy``.',
+        "str | type[HoldingPolicy]",
+        '``"MlpPolicy"``, ``"CnnPolicy"``, ``"MultiInputPolicy"``, or a subclass of one of these.',
     ),
     Argument("env", inspect.Parameter.empty, "GymEnv | str", "Environment, VecEnv or registered id."),
 )
@@ -403,7 +427,7 @@ def merged(
     return tuple(argument for name, argument in found.items() if name not in stands_for)
 
 
-def signature(own: Iterable[Argument]) -> inspect.Signature:
+def signature(of_sb3: Iterable[Argument], own: Iterable[Argument]) -> inspect.Signature:
     """The signature of an agent's ``__init__``: SB3's arguments in SB3's order, then its ``own`` by keyword."""
     positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     hidden = Argument("_init_setup_model", True, "bool", "SB3's.")
@@ -412,7 +436,7 @@ def signature(own: Iterable[Argument]) -> inspect.Signature:
             inspect.Parameter("self", positional),
             *(
                 inspect.Parameter(found.name, kind, default=found.default, annotation=found.annotation)
-                for kind, group in ((positional, (*_FIRST, *SB3_ARGUMENTS)), (keyword, (*own, hidden)))
+                for kind, group in ((positional, (*_FIRST, *of_sb3)), (keyword, (*own, hidden)))
                 for found in group
             ),
         ],
@@ -420,10 +444,10 @@ def signature(own: Iterable[Argument]) -> inspect.Signature:
     )
 
 
-def documentation(own: Iterable[Argument]) -> str:
+def documentation(of_sb3: Iterable[Argument], own: Iterable[Argument]) -> str:
     """The lines of a docstring that explain every argument of an agent."""
     lines = ["Args:"]
-    for argument in (*_FIRST, *SB3_ARGUMENTS, *own):
+    for argument in (*_FIRST, *of_sb3, *own):
         text = f"{argument.name}: {argument.meaning}"
         lines += textwrap.wrap(text, 111, initial_indent="    ", subsequent_indent="        ")
     return "\n".join(lines)
@@ -431,6 +455,7 @@ def documentation(own: Iterable[Argument]) -> str:
 
 def settled(
     agent: str,
+    of_sb3: Sequence[Argument],
     own: Sequence[Argument],
     stands_for: Mapping[str, Any],
     positional: Sequence[Any],
@@ -440,7 +465,8 @@ def settled(
 
     Args:
         agent: Its name.
-        own: What it adds to SB3's arguments.
+        of_sb3: SB3's arguments, in SB3's order.
+        own: What it adds to them.
         stands_for: What nobody may give it.
         positional: Arguments without a name.
         given: Arguments by name.
@@ -449,11 +475,11 @@ def settled(
         TypeError: There are too many, one is given twice, or an unknown one.
         ValueError: One is not what it may be.
     """
-    of_sb3 = [argument.name for argument in SB3_ARGUMENTS]
-    if len(positional) > len(of_sb3):
-        raise InputTypeError(f"{agent} takes at most {len(of_sb3) + 2} arguments without a name")
-    found = dict(zip(of_sb3, positional, strict=False))
-    known = {argument.name: argument for argument in (*SB3_ARGUMENTS, *own)}
+    ordered = [argument.name for argument in of_sb3]
+    if len(positional) > len(ordered):
+        raise InputTypeError(f"{agent} takes at most {len(ordered) + 2} arguments without a name")
+    found = dict(zip(ordered, positional, strict=False))
+    known = {argument.name: argument for argument in (*of_sb3, *own)}
     for name, value in given.items():
         if name in stands_for:
             raise InputTypeError(
@@ -471,7 +497,7 @@ def settled(
         value = found.get(name, argument.default)
         result = argument.check(name, value)
         # What is SB3's gets to SB3 as it was given.
-        checked[name] = value if name in of_sb3 else result
+        checked[name] = value if name in ordered else result
     if checked.get("persistences") is not None:
         longest = checked["persistences"][-1]
         if found.get("k_max", longest) != longest:

@@ -20,6 +20,9 @@ from holdfast.draw.style import INK, MISSING, VALUE_COLORMAP, label_text, look, 
 
 __all__ = ["HoldMap", "draw_hold_map"]
 
+_ACTION_COLORMAP = "PuOr"
+"""From one bound of a continuous action to the other."""
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -31,19 +34,20 @@ class HoldMap:
     Attributes:
         x: (n,) places along the horizontal axis.
         y: (m,) places along the vertical axis.
-        actions: (m, n) what is done there, counted from 0.
+        actions: (m, n) what is done there, counted from 0; a number of a continuous action.
         holds: (m, n) for how long.
         k_max: Largest persistence that there is.
         names: What is on the two axes.
-        action_names: Of all actions.
+        action_names: Of all actions; of a continuous one, the name of the number that is shown.
         path: (steps, 2) an episode's places; may be empty.
         decided: (steps,) where in it something was decided.
         note: What else there is to know, written below; may be empty.
+        action_range: Between which numbers a continuous action is; None for discrete ones.
     """
 
     x: Floats
     y: Floats
-    actions: Integers
+    actions: Integers | Floats
     holds: Integers
     k_max: int
     names: tuple[str, str]
@@ -51,6 +55,7 @@ class HoldMap:
     path: Floats
     decided: NDArray[np.bool_]
     note: str = ""
+    action_range: tuple[float, float] | None = None
 
 
 def draw_hold_map(shown: HoldMap, title: str | None = None) -> Figure:
@@ -65,7 +70,10 @@ def draw_hold_map(shown: HoldMap, title: str | None = None) -> Figure:
     with look():
         figure = Figure(figsize=(9.0, 3.7), layout="constrained")
         left, right = figure.subplots(1, 2, sharex=True, sharey=True)
-        _draw_actions(left, shown)
+        if shown.action_range is None:
+            _draw_actions(left, shown)
+        else:
+            _draw_continuous_actions(figure, left, shown, shown.action_range)
         _draw_holds(figure, right, shown)
         for axes in (left, right):
             _draw_path(axes, shown)
@@ -103,6 +111,22 @@ def _draw_actions(axes: Axes, shown: HoldMap) -> None:
     if used - set(colors):
         listed.append(Patch(color=MISSING, label="others"))
     axes.legend(handles=listed, loc="upper left", fontsize=7.5, frameon=True, framealpha=0.85)
+
+
+def _draw_continuous_actions(figure: Figure, axes: Axes, shown: HoldMap, bounds: tuple[float, float]) -> None:
+    mesh = axes.pcolormesh(
+        shown.x,
+        shown.y,
+        shown.actions,
+        cmap=_ACTION_COLORMAP,
+        vmin=bounds[0],
+        vmax=bounds[1],
+        shading="nearest",
+        rasterized=True,
+    )
+    axes.set_title("what is done")
+    bar = figure.colorbar(mesh, ax=axes, pad=0.02, label=label_text(shown.action_names[0]))
+    bar.outline.set_linewidth(0.5)
 
 
 def _draw_holds(figure: Figure, axes: Axes, shown: HoldMap) -> None:

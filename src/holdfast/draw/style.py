@@ -56,8 +56,8 @@ MISSING = "#d9d9d6"
 """Cells without a value."""
 
 _FAMILIES = {
-    "grey": ("q", "dqn"),
-    "blue": ("perq", "perdqn"),
+    "grey": ("q", "dqn", "td3"),
+    "blue": ("perq", "perdqn", "pertd3"),
     "orange": ("msa-q", "msa-dqn"),
     "green": ("temporl-q", "temporl-dqn"),
     "purple": ("ez-q", "ez-dqn"),

@@ -1,150 +1,181 @@
-"""Training on MountainCar with the paper's settings, which several figures share."""
+"""Training on MountainCar with the paper's settings, which several figures share.
+
+Where the paper's text is silent there are two readings of it (``PerDQN.paper_mountain_car``). Which of them is
+published was to be chosen before the published seeds were run: for PerDQN and its ablation, and for all others,
+by the area under the greedy returns of seeds 0 to 2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from holdfast.experiments.drivers import LAST_EPISODES, Driver, driver_curves, means_of_last
+from holdfast.experiments.drivers import Driver, means_of_last
 from holdfast.experiments.spec import Job
-from holdfast.experiments.tables import Table, matrix, select
-from holdfast.stats.estimates import mean_interval
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = [
+    "CHOICE_SEEDS",
     "COLUMNS",
+    "FIRST_PUBLISHED",
     "NOTES",
+    "PUBLISHED",
     "STUDY",
-    "draw_returns_by_panel",
+    "WORST",
+    "family",
+    "is_main",
+    "plan_choice",
     "plan_training",
-    "return_lines",
     "run_training",
+    "setting_of",
+    "training_options",
 ]
 
 STUDY = "MountainCar"
 """What the jobs of all these figures belong to."""
 
-COLUMNS = ("step", "return", "decisions")
-"""Return and decisions of an episode, mean over the last 20 training episodes that had ended by then."""
+COLUMNS = ("step", "return", "decisions", "greedy", "greedy_decisions")
+"""Return and decisions of an episode: means over the last 20 training episodes that had ended by then, and over
+the greedy episodes of an evaluation."""
+
+PUBLISHED: Mapping[str, str] = {"PerDQN": "baselines", "others": "baselines"}
+"""The reading of the paper that is published, by family. Before there are rows of the choice it is the reading
+that has more of what the authors ran."""
+
+CHOICE_SEEDS = range(3)
+FIRST_PUBLISHED = 100
+"""Published seeds are this one and those after it; none of them chose a setting."""
 
 NOTES = (
-    "Returns are those of training episodes; before the first of them has ended, -200 stands for it.",
-    "Not in the paper's text: which K are shown, and that positions and velocities are scaled to [-1, 1] here "
-    "(see: holdfast docs errata).",
-    "Episodes that the time limit ends are bootstrapped from; OpenAI Baselines, on which the paper was built, "
-    "takes such an end for terminal.",
+    "Above, training episodes, and -200 before the first has ended; below, 10 greedy episodes at each point.",
+    "Which K are shown is not in the paper's text (see: holdfast docs errata).",
+    "Of each reading of the paper: text bootstraps through time limits and scales observations to [-1, 1]; "
+    "baselines does what OpenAI Baselines did where the text is silent.",
 )
 """What is to be said of all these figures."""
 
 _SCHEDULE = 600_000
 """Steps that the paper's schedules are laid out for; shorter trainings follow the first part of them."""
-_SHOWN = 500_000
-"""Steps that are drawn, as in the paper."""
-_SIZES = {"smoke": (400, 1, 4), "laptop": (150_000, 2, 75), "paper": (600_000, None, 120)}
-"""Steps, seeds (None for the figure's own number) and points of a curve."""
+_SIZES = {"smoke": (400, 4, 2), "laptop": (300_000, 60, 10), "paper": (600_000, 120, 10)}
+"""Steps, points of a curve, and greedy episodes at each."""
 _SMOKE = {"learning_starts": 200, "buffer_size": 1000}
-_WORST = -200.0
+_FEWER = 3
+"""Seeds, at scale laptop, of who is no main rival."""
+_SCALED = {"text": "space", "baselines": None}
+"""``normalize_observations``, by reading."""
+
+WORST = -200.0
 """The return of an episode that does not reach the flag, and so of those that have not been played yet."""
 
 
+def family(algorithm: str) -> str:
+    """Whose reading an algorithm shares: that of PerDQN, of which MSA-DQN is an ablation, or that of others."""
+    return "PerDQN" if algorithm in ("perdqn", "msa-dqn") else "others"
+
+
+def is_main(driver: Driver) -> bool:
+    """Whether a driver has all seeds at scale ``laptop``: not with larger batches, nor εz-greedy beyond K = 8."""
+    is_wide = driver.algorithm == "ez-dqn" and driver.arguments["k_max"] > 8
+    return not is_wide and "batch_size" not in driver.arguments
+
+
 def plan_training(
-    scale: str, drivers: Sequence[Driver], runs: int, scaled: bool = True
+    scale: str,
+    drivers: Sequence[Driver],
+    runs: int,
+    readings: Mapping[str, str] = PUBLISHED,
+    scaled: str | None = "as read",
 ) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """One job for each driver and seed, seed by seed.
+    """One job for each driver and published seed, seed by seed.
 
     Args:
-        scale: How much.
+        scale: How much; ``laptop`` has five seeds of the main rivals and three of the others.
         drivers: Who.
         runs: Seeds at the paper's scale.
-        scaled: Whether observations are scaled to [−1, 1]; the paper does not say.
+        readings: Of the paper, by family.
+        scaled: ``normalize_observations``, unless it is what the reading says.
     """
-    steps, seeds, points = _SIZES[scale]
-    for seed in range(runs if seeds is None else seeds):
+    seeds = {"smoke": 1, "laptop": 5, "paper": runs}[scale]
+    for seed in range(FIRST_PUBLISHED, FIRST_PUBLISHED + seeds):
         for driver in drivers:
-            yield (
-                {
-                    "driver": driver.name,
-                    "algorithm": driver.algorithm,
-                    "arguments": {**driver.arguments, **(_SMOKE if scale == "smoke" else {})},
-                    "steps": steps,
-                    "points": points,
-                    "normalize_observations": "space" if scaled else None,
-                },
-                seed,
-            )
+            if scale == "laptop" and not is_main(driver) and seed >= FIRST_PUBLISHED + _FEWER:
+                continue
+            yield setting_of(driver, scale, readings[family(driver.algorithm)], scaled), seed
+
+
+def plan_choice(scale: str, drivers: Sequence[Driver]) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """One job for each driver, reading and seed that the reading is chosen by; at scale ``laptop`` alone."""
+    for seed in CHOICE_SEEDS if scale == "laptop" else ():
+        for driver in drivers:
+            for reading in _SCALED:
+                yield setting_of(driver, scale, reading), seed
+
+
+def setting_of(
+    driver: Driver, scale: str, reading: str, scaled: str | None = "as read", steps: int | None = None
+) -> dict[str, Any]:
+    """The setting of a job.
+
+    Args:
+        driver: Who.
+        scale: How much.
+        reading: Of the paper.
+        scaled: ``normalize_observations``, unless it is what the reading says.
+        steps: Of the training, unless they are the scale's.
+    """
+    length, points, episodes = _SIZES[scale]
+    return {
+        "driver": driver.name,
+        "algorithm": driver.algorithm,
+        "reading": reading,
+        "arguments": {**driver.arguments, **(_SMOKE if scale == "smoke" else {})},
+        "steps": length if steps is None else steps,
+        "points": points,
+        "episodes": episodes,
+        "normalize_observations": _SCALED[reading] if scaled == "as read" else scaled,
+    }
 
 
 def run_training(job: Job, place: Path) -> Mapping[str, Any]:
-    """Train, or go on; what the last episodes returned at evenly spaced steps."""
-    from holdfast.deep import PerDQN
-    from holdfast.experiments.training import episode_columns, train_job
-    from holdfast.policies.algorithms import find_algorithm
+    """Train, or go on; what the last episodes and greedy ones returned at evenly spaced steps."""
+    from holdfast.experiments.training import episode_columns, evaluation_columns, train_job
 
     setting = job.setting
+    at = np.linspace(0, setting["steps"], setting["points"] + 1)[1:]
+    run = train_job({**training_options(setting), "eval_every": int(at[0]), "seed": job.seed}, place)
+    episodes = episode_columns(run, ("step", "return", "decisions"))
+    evaluations = evaluation_columns(run, ("step", "return_mean", "decisions_mean"))
+    if evaluations["step"].tolist() != at.tolist():
+        raise RuntimeError(f"evaluations must be at every point, and were at {evaluations['step'].tolist()}")
+    return {
+        "step": at,
+        "return": means_of_last(episodes["return"], episodes["step"], at, WORST),
+        "decisions": means_of_last(episodes["decisions"], episodes["step"], at),
+        "greedy": evaluations["return_mean"],
+        "greedy_decisions": evaluations["decisions_mean"],
+    }
+
+
+def training_options(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting as ``holdfast.runs.train`` takes it, without the seed."""
+    from holdfast.deep import PerDQN
+    from holdfast.policies.algorithms import find_algorithm
+
     known = find_algorithm(setting["algorithm"]).arguments()
+    paper = PerDQN.paper_mountain_car(setting["reading"])
     arguments = {
         # Without what the algorithm stands for.
-        **{name: value for name, value in PerDQN.paper_mountain_car().items() if name in known},
+        **{name: value for name, value in paper.items() if name in known},
         "schedule_steps": _SCHEDULE,
         "normalize_observations": setting["normalize_observations"],
         **setting["arguments"],
     }
-    options = {
+    return {
         "environment": "MountainCar-v0",
         "algo": setting["algorithm"],
         "set": arguments,
         "steps": setting["steps"],
-        "eval_every": 0,
-        "seed": job.seed,
+        "eval_episodes": setting["episodes"],
     }
-    episodes = episode_columns(train_job(options, place), ("step", "return", "decisions"))
-    at = np.linspace(0, setting["steps"], setting["points"] + 1)[1:]
-    return {
-        "step": at,
-        "return": means_of_last(episodes["return"], episodes["step"], at, _WORST),
-        "decisions": means_of_last(episodes["decisions"], episodes["step"], at),
-    }
-
-
-def draw_returns_by_panel(rows: Table, panels: Mapping[str, Sequence[Driver]]) -> Figure:
-    """Training returns over steps, mean and 95 % interval over seeds.
-
-    Panels of which there are no rows are left out.
-    """
-    from holdfast.draw import Panel, draw_curves
-
-    is_shown = rows["step"] <= _SHOWN
-    shown = {name: column[is_shown] for name, column in rows.items()}
-    curves = {title: driver_curves(shown, drivers, "return") for title, drivers in panels.items()}
-    drawn = [Panel(title, found) for title, found in curves.items() if found]
-    return draw_curves(drawn, "steps", f"return, last {LAST_EPISODES} episodes")
-
-
-def return_lines(rows: Table) -> list[str]:
-    """A line for each driver: means over seeds at thirds of the training, and how many ever reached the flag."""
-    last = float(rows["step"].max())
-    steps = np.unique(rows["step"])
-    at = [steps[np.searchsorted(steps, part * last - 1e-6)] for part in (1 / 3, 2 / 3, 1.0)]
-    lines = [f"{'agent':<14}{'runs':>5}{'reached flag':>14}" + "".join(f"{f'at {step:,.0f}':>15}" for step in at)]
-    for name in dict.fromkeys(rows["driver"].tolist()):
-        found = _returns(rows, str(name))
-        if found is None:
-            continue
-        x, returns = found
-        cells = []
-        for step in at:
-            mean, _, high = mean_interval(returns[:, x == step][:, 0])
-            cells.append(f"{mean:.1f}" + ("" if np.isnan(high) else f" ±{high - mean:.0f}"))
-        reached = int((returns > _WORST).any(axis=1).sum())
-        lines.append(f"{name:<14}{len(returns):>5}{reached:>14}" + "".join(f"{cell:>15}" for cell in cells))
-    return lines
-
-
-def _returns(rows: Table, driver: str) -> tuple[Any, Any] | None:
-    own = select(rows, driver=driver)
-    return matrix(own, "return", "step") if len(own["seed"]) > 0 else None

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from holdfast.core.errors import InputError
 from holdfast.experiments.manifest import Manifest, read_manifest
 from holdfast.experiments.spec import Experiment, Job
-from holdfast.experiments.store import KeptRows, RowFolder, Store, row_folder
+from holdfast.experiments.store import KeptRows, RowFolder, Store, flat_table, row_folder
+from holdfast.experiments.tables import Table
 from holdfast.files import Entry
 
-__all__ = ["kept_folders", "take_rows"]
+__all__ = ["kept_folders", "kept_table", "take_rows"]
 
 _RESULTS = "results"
 
@@ -31,6 +33,27 @@ def kept_folders() -> list[Path]:
         tops.append(source.parent / _RESULTS)
     found = {path.resolve(): path for top in reversed(tops) for path in _listed(top)}
     return [path for path in found.values() if isinstance(row_folder(path), KeptRows)]
+
+
+def kept_table(experiment: Experiment, scale: str, folders: Sequence[Path]) -> Table | None:
+    """The rows of an experiment's jobs at a scale, in whichever folders of kept rows they are.
+
+    Returns:
+        None where there are none.
+
+    Raises:
+        ValueError: Rows are damaged.
+    """
+    planned = {job.id for job in experiment.jobs(scale)}
+    found: dict[str, tuple[Any, Table]] = {}
+    for _, rows, manifest in _of_study(experiment, folders):
+        for job_id in set(rows.stored()) & planned - set(found):
+            found[job_id] = manifest.jobs[job_id], rows.read(job_id, manifest)
+    ordered = [found[job.id] for job in experiment.jobs(scale) if job.id in found]
+    if not ordered:
+        return None
+    entries, parts = zip(*ordered, strict=True)
+    return flat_table(entries, parts, experiment.columns)
 
 
 def take_rows(

@@ -39,6 +39,7 @@ __all__ = [
     "KeptRows",
     "RowFolder",
     "Store",
+    "flat_table",
     "place_entry",
     "read_campaign",
     "row_folder",
@@ -315,10 +316,17 @@ def read_campaign(folder: str | os.PathLike[str], experiment: Experiment | None 
     if not done:
         raise InputError(f"{folder} has no rows yet")
     parts = [store.read(job_id, manifest) for job_id in done]
-    return manifest, _flat([manifest.jobs[job_id] for job_id in done], parts, manifest.columns)
+    return manifest, flat_table([manifest.jobs[job_id] for job_id in done], parts, manifest.columns)
 
 
-def _flat(entries: Sequence[Mapping[str, Any]], parts: Sequence[Table], columns: Sequence[str]) -> Table:
+def flat_table(entries: Sequence[Mapping[str, Any]], parts: Sequence[Table], columns: Sequence[str]) -> Table:
+    """The rows of several jobs as one table with the settings' columns.
+
+    Args:
+        entries: Setting and seed of each job, as a manifest lists them.
+        parts: The rows of each.
+        columns: Of the rows.
+    """
     lengths = [len(part[columns[0]]) for part in parts]
     names = dict.fromkeys(name for entry in entries for name in entry["setting"])
     table = {name: setting_column([entry["setting"].get(name) for entry in entries], lengths) for name in names}

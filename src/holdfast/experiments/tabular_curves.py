@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,10 @@ __all__ = [
     "Learning",
     "Size",
     "equal_q",
+    "ez_q",
     "learn",
     "msa",
+    "one_step_per_q",
     "per_q",
     "plain_q",
     "plan_curves",
@@ -64,9 +67,6 @@ NOTES = (
     "learned in time; the step limit, 100, is not in it (see: holdfast docs errata).",
 )
 """What is to be said of all these figures."""
-
-_POINTS = 200
-"""Blocks that the episodes of a curve are cut into, at most."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,16 @@ def equal_q(k_max: int) -> Agent:
 def per_q(k_max: int) -> Agent:
     """PerQ-learning."""
     return Agent(f"PerQ{k_max}", "perq", {"k_max": k_max})
+
+
+def one_step_per_q(k_max: int) -> Agent:
+    """PerQ-learning whose random actions last one step: its update without its exploration."""
+    return Agent(f"PerQ{k_max} explore k=1", "perq", {"k_max": k_max, "exploration": "primitive"})
+
+
+def ez_q(k_max: int) -> Agent:
+    """Q-learning whose random actions are held: the exploration without the update."""
+    return Agent(f"εz{k_max}", "ez-q", {"k_max": k_max})
 
 
 def msa(k_max: int, is_padded: bool = False) -> Agent:
@@ -148,20 +158,22 @@ class Size:
     Attributes:
         runs: Seeds 0..runs − 1 of each curve.
         episodes: Of each run, by the grid's name; other grids are left out.
+        points: Blocks that the episodes of a curve are cut into, at most.
     """
 
     runs: int
     episodes: Mapping[str, int]
+    points: int = 200
 
 
 _ALL = {"cliff": 600, "bridge": 600, "zigzag": 600, "frozen-lake": 6000}
 
 SIZES: Mapping[str, Size] = {
     "smoke": Size(3, {"cliff": 60}),
-    "laptop": Size(10, _ALL),
-    "paper": Size(50, _ALL),
+    "laptop": Size(10, _ALL, 30),
+    "paper": Size(50, _ALL, 30),
 }
-"""By scale."""
+"""By scale. Blocks of 20 and 200 episodes keep the rows of all runs small enough to be committed."""
 
 
 def plan_curves(
@@ -170,15 +182,15 @@ def plan_curves(
     """One job for each agent on each grid, the grids that take longest first."""
     shared = vars(learning or Learning())
     for grid, episodes in sorted(size.episodes.items(), key=lambda item: -item[1]):
-        sizes = {"episodes": episodes, "block": _block(episodes), "runs": size.runs}
+        sizes = {"episodes": episodes, "block": _block(episodes, size.points), "runs": size.runs}
         for agent in agents:
             names = {"grid": grid, "agent": agent.name, "algorithm": agent.algorithm}
             yield {**names, **agent.arguments, **sizes, **shared}, 0
 
 
-def _block(episodes: int) -> int:
+def _block(episodes: int, points: int) -> int:
     """Episodes of a block: as few as can be, such that all blocks are of one length."""
-    return next(length for length in range(-(-episodes // _POINTS), episodes + 1) if episodes % length == 0)
+    return next(length for length in range(-(-episodes // points), episodes + 1) if episodes % length == 0)
 
 
 _NOT_OF_THE_LEARNER = {"grid", "agent", "algorithm", "episodes", "block", "runs", "epsilon_decay"}
@@ -192,7 +204,11 @@ def learn(setting: Mapping[str, Any], seeds: Sequence[int], evaluate: bool = Tru
 
     arguments = {name: value for name, value in setting.items() if name not in _NOT_OF_THE_LEARNER}
     learner = find_algorithm(setting["algorithm"]).load()
-    env = FrozenLake16 if setting["grid"] == "frozen-lake" else make_env(setting["grid"])
+    # A learner's limit can only shorten the grid's own.
+    limit = {"step_limit": setting["step_limit"]}
+    env = (
+        partial(FrozenLake16, **limit) if setting["grid"] == "frozen-lake" else make_env(setting["grid"], **limit)
+    )
     result: FitResult = learner(epsilon=Exponential(setting["epsilon_decay"]), **arguments).fit(
         env, setting["episodes"], seeds, loop="compiled", evaluate=evaluate
     )

@@ -17,6 +17,7 @@ from holdfast.experiments.tabular_curves import (
     STUDY,
     Agent,
     equal_q,
+    ez_q,
     msa,
     per_q,
     plain_q,
@@ -57,7 +58,7 @@ def _row(k_max: int) -> list[Agent]:
         per_q(k_max),
         *(msa(k_max, is_padded) for is_padded in padding),
         *(temporl(k_max, is_padded) for is_padded in padding),
-        Agent(f"εz{k_max}", "ez-q", {"k_max": k_max}),
+        ez_q(k_max),
     ]
 
 

@@ -14,7 +14,7 @@ from holdfast.core.errors import InputError
 from holdfast.core.options import Option
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.option_policy import OptionPolicy
+    from holdfast.deep.networks.holding_policy import HoldingPolicy
     from holdfast.tabular import Policy
 
 __all__ = ["NetworkActor", "TableActor", "acting_as"]
@@ -86,7 +86,7 @@ class NetworkActor:
         policy: Read, never changed.
     """
 
-    def __init__(self, policy: OptionPolicy) -> None:
+    def __init__(self, policy: HoldingPolicy) -> None:
         self.policy = policy
 
     def fits(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> bool:
@@ -131,7 +131,7 @@ class NetworkActor:
         """What to do, for how long, and the values of all options."""
         return self.policy.decide(observation)
 
-    def interrupts(self, observation: Any, action: int, left: int) -> bool:
+    def interrupts(self, observation: Any, action: Any, left: int) -> bool:
         """Whether another option is better than holding on by more than the margin."""
         return self.policy.interrupts(observation, action, left)
 

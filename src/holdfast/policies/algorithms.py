@@ -41,6 +41,7 @@ class Algorithm:
         summary: What it is, in a few words.
         location: ``module:class``; imported when it is first needed.
         stands_for: Arguments that the name fixes.
+        is_continuous: Whether it takes continuous actions rather than discrete ones.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Algorithm:
     summary: str
     location: str
     stands_for: Mapping[str, Any] = field(default_factory=dict)
+    is_continuous: bool = False
 
     @property
     def is_deep(self) -> bool:
@@ -131,6 +133,27 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         Algorithm("temporl-dqn", "TempoRL DQN", "an action, then how long to skip", "holdfast.deep:TempoRLDQN"),
         Algorithm("ez-dqn", "εz-greedy DQN", "DQN that holds what it explores", "holdfast.deep:EZGreedyDQN"),
+        Algorithm(
+            "pertd3",
+            "PerTD3",
+            "Persistent TD3: PerDQN's operator for continuous actions",
+            "holdfast.deep:PerTD3",
+            is_continuous=True,
+        ),
+        Algorithm(
+            "td3",
+            "TD3",
+            "continuous actions, each held for one step",
+            "holdfast.deep:PerTD3",
+            {
+                "k_max": 1,
+                "persistences": None,
+                "decision_cost": 0.0,
+                "clip_targets": False,
+                "initial_values": "zero",
+            },
+            is_continuous=True,
+        ),
         Algorithm("perq", "PerQ-learning", "PerDQN's operator in a table", "holdfast.tabular:PerQLearning"),
         Algorithm("q", "Q-learning", "every action held for one step", "holdfast.tabular:QLearning"),
         Algorithm("msa-q", "MSA-Q-learning", "no bootstrap across persistences", "holdfast.tabular:MSAQLearning"),

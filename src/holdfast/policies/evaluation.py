@@ -28,7 +28,7 @@ class Player(Protocol):
         """What to do, for how long, and the values behind it."""
         ...
 
-    def interrupts(self, observation: Any, action: int, left: int) -> bool:
+    def interrupts(self, observation: Any, action: Any, left: int) -> bool:
         """Whether an action that was to be held for ``left`` more steps is dropped."""
         ...
 
@@ -81,7 +81,7 @@ class Moment(NamedTuple):
         observation: What is seen.
         steps: Steps taken.
         total: Sum of the rewards so far.
-        action: What is done next, or was done last.
+        action: What is done next, or was done last: a number, or a vector of continuous ones.
         planned: For how many steps it was chosen.
         left: For how many it is still to be held; 0 behind the last step.
         is_decided: Whether it was chosen here.
@@ -90,7 +90,7 @@ class Moment(NamedTuple):
     observation: Any
     steps: int
     total: float
-    action: int
+    action: Any
     planned: int
     left: int
     is_decided: bool
@@ -108,7 +108,8 @@ def play(
         longest: Steps after which the episode is cut.
     """
     observation, _ = env.reset(seed=seed)
-    total, steps, action, planned, left = 0.0, 0, 0, 1, 0
+    action: Any = 0
+    total, steps, planned, left = 0.0, 0, 1, 0
     ended = False
     while not ended and steps < longest:
         if left > 0 and player.interrupts(observation, action, left):

@@ -17,7 +17,8 @@ from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_integer
 from holdfast.files import replace_file
 from holdfast.policies.actors import NetworkActor, TableActor, acting_as
-from holdfast.policies.export_check import Check, check_export
+from holdfast.policies.export_check import Check, check_export, is_actor_policy
+from holdfast.policies.onnx_actors import actor_graph
 from holdfast.policies.onnx_graph import Graph, Tensor
 from holdfast.policies.onnx_policies import network_graph, table_graph
 from holdfast.policies.policy_files import actor_of, read_policy
@@ -115,6 +116,8 @@ def _require_packages() -> None:
 def _graph(actor: Any, state: Mapping[str, Any]) -> tuple[Graph, spaces.Space[Any]]:
     """The graph of a policy, and the space of its observations."""
     match actor:
+        case NetworkActor() if is_actor_policy(actor):
+            return actor_graph(actor.policy), actor.policy.observation_space
         case NetworkActor():
             return network_graph(actor.policy), actor.policy.observation_space
         case TableActor():
@@ -144,13 +147,20 @@ def _metadata(actor: Any, graph: Graph, state: Mapping[str, Any]) -> dict[str, s
         "k_max": (int(actor.policy.durations[-1]), int),
         "persistences": (_sparse_set(getattr(actor.policy, "persistences", None)), str),
         "first_state": (state["first_state"] if is_table else None, int),
-        "first_action": (state["first_action"] if is_table else int(actor.policy.action_space.start), int),
+        "first_action": (_first_action(actor, state), int),
         "decision_tolerance": (tolerance, float),
         "interrupt_margin": (margin, float),
         "decision_cost": (getattr(actor.policy, "decision_cost", 0.0) or None, float),
     }
     texts = {name: str(value) for name, (value, kind) in known.items() if type(value) is kind}
     return {name: text.encode(errors="replace").decode() for name, text in texts.items()}
+
+
+def _first_action(actor: Any, state: Mapping[str, Any]) -> Any:
+    if isinstance(actor, TableActor):
+        return state["first_action"]
+    space = actor.policy.action_space
+    return int(space.start) if isinstance(space, spaces.Discrete) else None
 
 
 def _sparse_set(persistences: tuple[int, ...] | None) -> str | None:

@@ -17,7 +17,7 @@ from holdfast.core.user_code import is_raised_by_holdfast
 from holdfast.policies.actors import NetworkActor, TableActor
 from holdfast.policies.onnx_policies import space_inputs
 
-__all__ = ["Check", "check_export", "draw_observations"]
+__all__ = ["Check", "check_export", "draw_observations", "is_actor_policy"]
 
 _NUMBERS_AT_ONCE = 2**22
 """Numbers of a batch, observations and values together."""
@@ -95,7 +95,8 @@ def _batch_size(actor: NetworkActor | TableActor, space: spaces.Space[Any]) -> i
     if isinstance(actor, TableActor):
         numbers = actor.policy.table[0].size
     else:
-        numbers = int(actor.policy.action_space.n) * len(actor.policy.durations)
+        n_heads = len(actor.policy.durations)
+        numbers = n_heads * (n_heads if is_actor_policy(actor) else int(actor.policy.action_space.n))
     parts = space.spaces.values() if isinstance(space, spaces.Dict) else (space,)
     numbers += sum(math.prod(part.shape or ()) for part in parts)
     return max(1, min(_BATCH, _NUMBERS_AT_ONCE // int(numbers)))
@@ -112,10 +113,29 @@ def _compare(
     # A NaN is no small difference.
     if not largest <= (_ROUNDING * scale if isinstance(actor, NetworkActor) else 0.0):
         raise ValueError(f"the exported policy has other values, by {largest:.2g}: nothing was written")
+    if is_actor_policy(actor):
+        return largest, _compare_continuous(actor, ours, theirs)
     if not _equal(theirs, _by_the_rule(actor, theirs.values) or ours).all():
         raise ValueError("the exported policy decides otherwise by the same values: nothing was written")
     # With the same rule, another decision can only come from values that rounding has changed.
     return largest, int((~_equal(theirs, ours)).sum())
+
+
+def is_actor_policy(actor: Any) -> bool:
+    """Whether a policy gives continuous actions."""
+    return isinstance(actor, NetworkActor) and isinstance(actor.policy.action_space, spaces.Box)
+
+
+def _compare_continuous(actor: NetworkActor | TableActor, ours: Decision, theirs: Decision) -> int:
+    """How many holds rounding has swapped; where they are the same, actions must be, up to rounding."""
+    assert isinstance(actor, NetworkActor)
+    _, counted = few_decision_option(theirs.values, actor.policy.decision_tolerance)
+    space: Any = actor.policy.action_space
+    same = theirs.hold == ours.hold
+    distance = np.abs(theirs.action - ours.action)[same] <= _ROUNDING * (space.high - space.low)
+    if not np.array_equal(theirs.hold, actor.policy.durations[persistence_index(counted)]) or not distance.all():
+        raise ValueError("the exported policy decides otherwise by the same values: nothing was written")
+    return int((~same).sum())
 
 
 def _by_the_rule(actor: NetworkActor | TableActor, values: NDArray[Any]) -> Decision | None:

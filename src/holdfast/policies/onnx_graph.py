@@ -99,6 +99,22 @@ class Graph:
             first_action: Number of the first action.
             persistences: The K holds; 1..K by default.
         """
+        action, hold = self.choose(values, n_actions, k_max, tolerance, persistences)
+        action = self.add("Add", action, self.constant(first_action, np.int64))
+        only = self.constant([1], np.int64)
+        for name, given in zip(OUTPUTS, (action, hold), strict=False):
+            self.add("Squeeze", given, only, output=name)
+        self.add("Identity", values, output=OUTPUTS[2])
+
+    def choose(
+        self,
+        values: str,
+        n_actions: int,
+        k_max: int,
+        tolerance: float,
+        persistences: Sequence[int] | None = None,
+    ) -> tuple[str, str]:
+        """``few_decision_option`` of ``values``: the action, counted from 0, and the hold, each (n, 1)."""
         holds = duration_at(np.arange(k_max)) if persistences is None else persistences
         durations = self.constant(np.asarray(holds, dtype=np.int64))
         n_holds = self.constant(k_max, np.int64)
@@ -114,12 +130,7 @@ class Graph:
             within = self.add("LessOrEqual", loss, self.constant(tolerance, np.float32))
         longest = self.add("Where", within, durations, self.constant(0, np.int64))
         longest = self.add("ReduceMax", longest, axes=[1], keepdims=1)
-        hold = self.add("Max", hold, longest)
-        action = self.add("Add", action, self.constant(first_action, np.int64))
-        only = self.constant([1], np.int64)
-        for name, given in zip(OUTPUTS, (action, hold), strict=False):
-            self.add("Squeeze", given, only, output=name)
-        self.add("Identity", values, output=OUTPUTS[2])
+        return action, self.add("Max", hold, longest)
 
     def _first_maximum(self, flat: str) -> str:
         """(n, m) → (n, 1): the first of the largest, and like NumPy the first NaN where there is one."""

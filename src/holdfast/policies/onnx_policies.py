@@ -17,12 +17,11 @@ from holdfast.core.errors import InputError
 from holdfast.policies.onnx_graph import OUTPUTS, Graph, Tensor
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.option_network import OptionQNetwork
     from holdfast.deep.networks.option_policy import OptionPolicy
     from holdfast.deep.networks.stacked_heads import StackedHeads
     from holdfast.tabular import Policy
 
-__all__ = ["network_graph", "space_inputs", "table_graph"]
+__all__ = ["feature_nodes", "layer_nodes", "network_graph", "space_inputs", "table_graph"]
 
 
 def _outputs(dtype: str, n_actions: int, k_max: int) -> list[Tensor]:
@@ -62,7 +61,7 @@ def network_graph(policy: OptionPolicy) -> Graph:
     n_actions, k_max = int(policy.action_space.n), len(policy.durations)
     inputs = space_inputs(policy.observation_space)
     graph = Graph(list(inputs.values()), _outputs("float32", n_actions, k_max))
-    features = _layers(graph, network.trunk, _features(graph, network, inputs))
+    features = layer_nodes(graph, network.trunk, feature_nodes(graph, network, inputs))
     values = _heads(graph, network.heads, features)
     first_action = int(policy.action_space.start)
     graph.decide(values, n_actions, k_max, policy.decision_tolerance, first_action, policy.durations.tolist())
@@ -88,8 +87,8 @@ def _input(space: spaces.Space[Any], name: str) -> Tensor:
     raise InputError(f"a policy that sees the space {type(space).__name__} cannot be exported")
 
 
-def _features(graph: Graph, network: OptionQNetwork, inputs: Mapping[str, Tensor]) -> str:
-    """(n, features) what the trunk sees."""
+def feature_nodes(graph: Graph, network: Any, inputs: Mapping[str, Tensor]) -> str:
+    """(n, features) what the layers behind the features of a network see."""
     extractor: Any = network.features_extractor
     space: Any = network.observation_space
     parts = space.spaces if isinstance(space, spaces.Dict) else {"all": space}
@@ -98,11 +97,12 @@ def _features(graph: Graph, network: OptionQNetwork, inputs: Mapping[str, Tensor
         if key not in parts:
             raise InputError(f"a policy with the layer {type(part).__name__} for a dictionary cannot be exported")
         seen = _numbers(graph, parts[key], inputs[key].name, network.normalize_images)
-        if key in network.scalers:
-            scaler = network.scalers[key]
+        scalers = getattr(network, "scalers", {})
+        if key in scalers:
+            scaler = scalers[key]
             seen = graph.add("Sub", seen, graph.constant(_array(scaler.centre)))
             seen = graph.add("Div", seen, graph.constant(_array(scaler.half_width)))
-        found.append(_layers(graph, part, seen))
+        found.append(layer_nodes(graph, part, seen))
     return graph.add("Concat", *found, axis=1)
 
 
@@ -135,17 +135,17 @@ def _one_hot(graph: Graph, index: str, n: int) -> str:
 # Layers ---------------------------------------------------------------------------------------------------------
 
 
-def _layers(graph: Graph, module: Any, seen: str) -> str:
+def layer_nodes(graph: Graph, module: Any, seen: str) -> str:
     """What a layer, or a chain of layers, makes of ``seen``."""
     match type(module).__name__:
         case "Sequential":
             for layer in module:
-                seen = _layers(graph, layer, seen)
+                seen = layer_nodes(graph, layer, seen)
             return seen
         case "NatureCNN":
-            return _layers(graph, module.linear, _layers(graph, module.cnn, seen))
+            return layer_nodes(graph, module.linear, layer_nodes(graph, module.cnn, seen))
         case "ConvFeatures" | "SmallConvolutions":
-            return _layers(graph, module.layers, seen)
+            return layer_nodes(graph, module.layers, seen)
         case "Flatten" | "FlattenExtractor":
             return graph.add("Flatten", seen, axis=1)
         case "Linear":

@@ -74,7 +74,7 @@ def choose_axes(actor: NetworkActor, trip: Trip, space: spaces.Box) -> tuple[int
         line = np.repeat(middle[None], _ALONG, axis=0)
         line[:, axis] = np.linspace(low[axis], high[axis], _ALONG)
         choice = actor.decide(line.astype(space.dtype))
-        options = np.stack([choice.action, choice.hold])
+        options = np.stack([_levels(actor, choice.action), choice.hold])
         is_still = np.ptp(seen[:, axis]) == 0.0
         changes.append(-1 if is_still else int((options[:, 1:] != options[:, :-1]).any(axis=0).sum()))
     first, second = sorted(np.argsort(-np.array(changes), kind="stable")[:2])
@@ -107,19 +107,42 @@ def hold_map(
     plane[:, across], plane[:, up] = np.tile(x, _ALONG), np.repeat(y, _ALONG)
     choice = actor.decide(plane.astype(space.dtype))
     names = observation_names(env)
-    assert isinstance(env.action_space, spaces.Discrete)
+    doing, done_names, bounds = _shown_actions(env, choice.action)
     return HoldMap(
         x,
         y,
-        (choice.action - env.action_space.start).reshape(_ALONG, _ALONG),
+        doing.reshape(_ALONG, _ALONG),
         choice.hold.reshape(_ALONG, _ALONG),
         actor.policy.k_max,
         (names[across], names[up]),
-        action_names(env),
+        done_names,
         seen[:, [across, up]],
         trip.decided,
         "" if seen.shape[1] == 2 else "the other observations as in the middle of the episode",
+        bounds,
     )
+
+
+def _shown_actions(
+    env: gymnasium.Env[Any, Any], actions: NDArray[Any]
+) -> tuple[NDArray[Any], tuple[str, ...], tuple[float, float] | None]:
+    """What a map shows of many actions, what it is called, and between which numbers it is if it is continuous."""
+    space = env.action_space
+    if isinstance(space, spaces.Discrete):
+        return actions - space.start, action_names(env), None
+    assert isinstance(space, spaces.Box)
+    first = np.asarray(actions, dtype=np.float64).reshape(len(actions), -1)[:, 0]
+    name = "action" if space.low.size == 1 else "action[0]"
+    return first, (name,), (float(space.low.ravel()[0]), float(space.high.ravel()[0]))
+
+
+def _levels(actor: NetworkActor, actions: NDArray[Any]) -> NDArray[Any]:
+    """(n,) by what actions are told apart: of continuous ones, the eighth that the first number is in."""
+    space = actor.policy.action_space
+    if not isinstance(space, spaces.Box):
+        return actions
+    low, high = space.low.ravel()[0], space.high.ravel()[0]
+    return np.floor(8.0 * (actions.reshape(len(actions), -1)[:, 0] - low) / (high - low))
 
 
 def draw_policy_over(
@@ -157,13 +180,18 @@ def draw_policy_over(
 
 def draw_decisions(actor: Actor, env: gymnasium.Env[Any, Any], trip: Trip, n: int = 4) -> Figure:
     """Values over k where an episode decides: at its start and at some places after it."""
-    first = int(getattr(env.action_space, "start", 0))
     steps = trip.decisions(n)
     decisions = [actor.decide(trip.observations[step]) for step in steps]
+    if isinstance(env.action_space, spaces.Box):
+        names: Sequence[str] = ("the action proposed for k",)
+        options = [(0, decision.hold) for decision in decisions]
+    else:
+        names, first = action_names(env), int(getattr(env.action_space, "start", 0))
+        options = [(decision.action - first, decision.hold) for decision in decisions]
     return draw_option_values(
         [decision.values for decision in decisions],
-        [(decision.action - first, decision.hold) for decision in decisions],
-        action_names(env),
+        options,
+        names,
         [f"at step {step}" for step in steps],
         "value of holding" if actor.acting == (None, None) else "$Q(s, a, k)$",
         actor.policy.durations.tolist() if isinstance(actor, NetworkActor | TableActor) else None,

@@ -14,6 +14,7 @@ from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_array, take_integer, take_mapping
 from holdfast.core.user_code import is_raised_by_holdfast
 from holdfast.files import Entry, find_folder, read_state, replace_folder, write_state
+from holdfast.policies.actor_files import actor_state, saved_actor
 from holdfast.policies.actors import NetworkActor, TableActor
 from holdfast.policies.algorithms import find_algorithm
 from holdfast.policies.arguments import ACTIVATIONS
@@ -21,7 +22,7 @@ from holdfast.policies.evaluation import Actor
 from holdfast.policies.spaces import space_from, space_state
 
 if TYPE_CHECKING:
-    from holdfast.deep.networks.option_policy import OptionPolicy
+    from holdfast.deep.networks.holding_policy import HoldingPolicy
 
 __all__ = [
     "FOLDER",
@@ -111,7 +112,9 @@ def actor_of(state: Mapping[str, Any]) -> Actor:
         return _table_actor(state)
     if kind == "network":
         return _network_actor(state)
-    raise InputError("the saved policy must be a table or a network")
+    if kind == "actor":
+        return NetworkActor(saved_actor(state, _extractors()))
+    raise InputError("the saved policy must be a table, a network or an actor")
 
 
 # Tables ---------------------------------------------------------------------------------------------------------
@@ -160,17 +163,26 @@ def _table_actor(state: Mapping[str, Any]) -> TableActor:
 # Networks -------------------------------------------------------------------------------------------------------
 
 
-def network_state(algorithm: str, policy: OptionPolicy) -> dict[str, Any]:
+def network_state(algorithm: str, policy: HoldingPolicy) -> dict[str, Any]:
     """The policy of a network as arrays and JSON values.
 
     Raises:
         ValueError: It is of a class that is not holdfast's own: a file cannot say what that does.
     """
-    from holdfast.deep.exact.agent_state import as_array
-    from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
+    from holdfast.deep.networks.actor_policy import ActorPolicy
+
+    _check_parts(policy)
+    if isinstance(policy, ActorPolicy):
+        return actor_state(algorithm, policy)
+    return _value_network_state(algorithm, policy)
+
+
+def _check_parts(policy: Any) -> None:
+    """InputError for parts that a file cannot say the meaning of."""
+    from holdfast.deep.networks import policies
 
     extractors = _extractors()
-    if type(policy) not in (MlpPolicy, CnnPolicy, MultiInputPolicy):
+    if type(policy).__name__ not in policies.__all__ or type(policy).__module__ != policies.__name__:
         raise InputError(
             f"policy must be MlpPolicy, CnnPolicy or MultiInputPolicy to be saved, not {type(policy)}"
         )
@@ -181,6 +193,11 @@ def network_state(algorithm: str, policy: OptionPolicy) -> dict[str, Any]:
         )
     if policy.activation_fn.__name__ not in ACTIVATIONS:
         raise InputError(f"activation_fn must be one of {', '.join(ACTIVATIONS)} for the policy to be saved")
+
+
+def _value_network_state(algorithm: str, policy: Any) -> dict[str, Any]:
+    from holdfast.deep.exact.agent_state import as_array
+
     return {
         "kind": "network",
         "algorithm": algorithm,

@@ -52,15 +52,21 @@ def film(
         ValueError: The environment shows no picture.
     """
     frames: list[Frame] = []
-    names, first = action_names(env), int(getattr(env.action_space, "start", 0))
     for seed in seeds:
         for moment in play(player, env, seed, longest):
             if len(frames) == most_frames:
                 return frames
-            frames.append(_frame(env, _caption(moment, names[moment.action - first]), moment))
+            frames.append(_frame(env, _caption(moment, _action_name(env, moment.action)), moment))
             if frames[-1].shape != frames[0].shape:
                 raise InputError("a film needs frames of one size, and this environment's change theirs")
     return frames
+
+
+def _action_name(env: gymnasium.Env[Any, Any], action: Any) -> str:
+    space = env.action_space
+    if isinstance(space, gymnasium.spaces.Box):
+        return " ".join(f"{number:+.2f}" for number in np.ravel(action))
+    return action_names(env)[action - int(getattr(space, "start", 0))]
 
 
 def _caption(moment: Moment, name: str) -> str:

@@ -457,11 +457,7 @@ def _check_environment(
         seen, actions = env.observation_space, env.action_space
     finally:
         env.close()
-    if not isinstance(actions, spaces.Discrete):
-        raise InputError(
-            f"environment must have discrete actions for {algorithm.name}, and those of {name} are {actions}",
-            "environment",
-        )
+    _check_actions(algorithm, name, actions)
     if not algorithm.is_deep:
         if not isinstance(seen, spaces.Discrete):
             raise InputError(
@@ -511,6 +507,19 @@ def _check_environment(
     elif arguments["policy"] not in (*fitting, *(["CnnPolicy"] if is_image or _sees_boards(arguments) else [])):
         raise InputError(
             f"policy must be {' or '.join(fitting)} for {name}, not {arguments['policy']!r}", "policy"
+        )
+
+
+def _check_actions(algorithm: Algorithm, name: str, actions: Any) -> None:
+    """Say which algorithms take an environment's actions, where this one does not."""
+    from gymnasium import spaces
+
+    wanted, kind = (spaces.Box, "continuous") if algorithm.is_continuous else (spaces.Discrete, "discrete")
+    if not isinstance(actions, wanted):
+        hint = ": pertd3 takes them" if isinstance(actions, spaces.Box) else ""
+        raise InputError(
+            f"environment must have {kind} actions for {algorithm.name}, and those of {name} are {actions}{hint}",
+            "environment",
         )
 
 

@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from holdfast.core.errors import InputError
 from holdfast.core.user_code import is_raised_by_holdfast
 from holdfast.deep import make_vec_env
-from holdfast.deep.agents.option_dqn import OptionDQN
+from holdfast.deep.agents.option_agent import OptionAgent
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.envs.training_info import TrainingInfo
 from holdfast.policies.actors import NetworkActor
@@ -49,13 +49,13 @@ def _threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def build_agent(config: RunConfig, env: VecEnv) -> OptionDQN:
+def build_agent(config: RunConfig, env: VecEnv) -> OptionAgent:
     """The agent of a run before its first step."""
     _check_device(config.device)
     arguments = {**as_python(config.arguments), **config.algorithm.stands_for}
     policy = arguments.pop("policy")
     try:
-        agent: OptionDQN = config.algorithm.load()(
+        agent: OptionAgent = config.algorithm.load()(
             policy, env, seed=config.seed, device=config.device, **arguments
         )
     except Exception as error:
@@ -99,7 +99,7 @@ def train_deep(session: Session, saved: Mapping[str, Any] | None) -> None:
         _train(session, build_agent(config, env), saved)
 
 
-def _train(session: Session, agent: OptionDQN, saved: Mapping[str, Any] | None) -> None:
+def _train(session: Session, agent: OptionAgent, saved: Mapping[str, Any] | None) -> None:
     config = session.config
     if config.checkpoint_every > 0.0:
         try:
@@ -138,7 +138,7 @@ def _train(session: Session, agent: OptionDQN, saved: Mapping[str, Any] | None) 
     _save(session, agent, finished=True)
 
 
-def _evaluate_if_due(session: Session, agent: OptionDQN) -> None:
+def _evaluate_if_due(session: Session, agent: OptionAgent) -> None:
     if not session.evaluation_is_due(session.steps):
         return
     try:
@@ -149,11 +149,11 @@ def _evaluate_if_due(session: Session, agent: OptionDQN) -> None:
         raise
 
 
-def _save(session: Session, agent: OptionDQN, finished: bool = False) -> None:
+def _save(session: Session, agent: OptionAgent, finished: bool = False) -> None:
     session.save(agent.state, finished)
 
 
-def _restore(agent: OptionDQN, session: Session, saved: Mapping[str, Any]) -> None:
+def _restore(agent: OptionAgent, session: Session, saved: Mapping[str, Any]) -> None:
     agent.restore(saved)
     if agent.num_timesteps != session.steps:
         raise InputError("the checkpoint must have the same number of steps everywhere")
@@ -166,7 +166,7 @@ class _LastEpisode(Exception):  # noqa: N818 - nothing went wrong
 class _Watcher(BaseCallback):
     """Writes episodes down as they end; between two rollouts, where a state can be saved, does all the rest."""
 
-    model: OptionDQN
+    model: OptionAgent
 
     def __init__(self, session: Session) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ def game_settings(environment: Any, algorithm: Algorithm, given: Collection[str]
         given: Names of the arguments that were given.
     """
     game = split_name(environment) if isinstance(environment, str) else None
-    if game is None or not algorithm.is_deep:
+    if game is None or not algorithm.is_deep or algorithm.is_continuous:
         return {}
     settings = dict(_paper_atari() if game[0] == "atari" else _MINATAR)
     left_out = {"k_max", *given}

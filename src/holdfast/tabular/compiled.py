@@ -71,16 +71,18 @@ def draw_option(
 
 @compiled
 def draw_held_action(
-    values: Floats, epsilon: float, durations: Floats, agent: np.random.Generator
+    values: Floats, epsilon: float, durations: Floats, persistences: Integers, agent: np.random.Generator
 ) -> tuple[int, int, bool]:
-    """εz-greedy: the best action of (A, 1) for one step, or with probability ε a random one for a random time.
+    """The best option of (A, K), or with probability ε a random action for a random time.
 
-    ``durations`` (K,) is the cumulative distribution of that time.
+    For εz-greedy, values are (A, 1). ``durations`` is the cumulative distribution of the random time, and
+    ``persistences`` are as in ``draw_option``.
     """
     exploratory = is_exploratory(agent.random(), epsilon)
     if not exploratory:
         equals = count_best(values)
-        return nth_best(values, scaled_index(agent.random(), equals) if equals > 1 else 0), 1, exploratory
+        index = nth_best(values, scaled_index(agent.random(), equals) if equals > 1 else 0)
+        return index // values.shape[1], persistences[index % values.shape[1]], exploratory
     action = scaled_index(agent.random(), values.shape[0])
     draw, position = agent.random(), 0
     while position < len(durations) - 1 and draw >= durations[position]:

@@ -33,6 +33,7 @@ from holdfast.tabular.compiled import (
 )
 
 __all__ = [
+    "NO_DURATIONS",
     "HeldOption",
     "LearningRule",
     "Tables",

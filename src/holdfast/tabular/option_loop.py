@@ -77,7 +77,7 @@ def run_episodes(
         ended = False
         while not ended:
             if len(durations) > 0:
-                action, left, exploratory = draw_held_action(q[state], epsilon, durations, agent)
+                action, left, exploratory = draw_held_action(q[state], epsilon, durations, persistences, agent)
             else:
                 action, left, exploratory = draw_option(q[state], epsilon, persistences, agent)
             if len(skip_values) > 0:  # the skip has a coin of its own
@@ -225,7 +225,7 @@ def _decide(
 ) -> tuple[int, int, bool]:
     """The training decision of the compiled loop."""
     if len(rule.durations) > 0:
-        return _draw_held_action(tables.q[state], epsilon, rule.durations, agent)
+        return _draw_held_action(tables.q[state], epsilon, rule.durations, rule.persistences, agent)
     action, k, exploratory = _draw_option(tables.q[state], epsilon, rule.persistences, agent)
     if len(tables.skip_values) > 0:  # the skip has a coin of its own
         skips = tables.skip_values[state, action : action + 1]

@@ -14,7 +14,7 @@ from holdfast.core.checks import check_choice, check_decision_cost, check_real
 from holdfast.core.options import persistence_set
 from holdfast.core.targets import STATE_VALUES, check_priced_target
 from holdfast.tabular.learner import DEFAULT_K_MAX, TabularLearner, check_holds
-from holdfast.tabular.learning_rule import LearningRule
+from holdfast.tabular.learning_rule import NO_DURATIONS, LearningRule
 from holdfast.tabular.policy import GreedyPolicy, Policy, check_margin
 
 __all__ = ["PerQLearning"]
@@ -36,6 +36,8 @@ class PerQLearning(TabularLearner):
             which is the margin at which cutting begins to pay.
         decision_tolerance: In greedy episodes and in ``act``, hold the best action as long as its value stays
             this close to the best; None takes the best option, the first of equals.
+        exploration: What a random decision draws from: all ``"options"``, or ``"primitive"`` actions, which last
+            one step. The latter leaves the update as it is and takes held exploration away.
         persistences: The persistences to choose from, such as (1, 2, 4, 8), instead of all up to ``k_max``.
         decision_cost: What each decision costs. The values are those of options that are paid for; returns are
             told without it.
@@ -46,6 +48,7 @@ class PerQLearning(TabularLearner):
     target_value: str = "options"
     interrupt_margin: float | None = None
     decision_tolerance: float | None = None
+    exploration: str = "options"
     persistences: tuple[int, ...] | None = None
     decision_cost: float = 0.0
 
@@ -57,6 +60,7 @@ class PerQLearning(TabularLearner):
         self.target_value = check_choice("target_value", self.target_value, STATE_VALUES)
         self.interrupt_margin = _check_allowance("interrupt_margin", self.interrupt_margin)
         self.decision_tolerance = _check_allowance("decision_tolerance", self.decision_tolerance)
+        self.exploration = check_choice("exploration", self.exploration, STATE_VALUES)
         check_margin(self.interrupt_margin, self.decision_tolerance, self.decision_cost)
         check_priced_target(self.target_value, self.decision_cost)
 
@@ -71,6 +75,7 @@ class PerQLearning(TabularLearner):
             durations,
             n_valued={"options": len(durations), "primitive": 1}[self.target_value],
             bootstraps=True,
+            durations=np.ones(1) if self.exploration == "primitive" else NO_DURATIONS,
             decision_cost=self.decision_cost,
             margin=math.inf if self.interrupt_margin is None else self.interrupt_margin,
             tolerance=-1.0 if self.decision_tolerance is None else self.decision_tolerance,

@@ -44,7 +44,9 @@ def test_it_is_the_replay_that_the_run_would_go_on_with(run):
 
 
 @pytest.mark.parametrize("prioritized", [True, False])
-@pytest.mark.parametrize("algo", [name for name, one in ALGORITHMS.items() if one.is_deep])
+@pytest.mark.parametrize(
+    "algo", [name for name, one in ALGORITHMS.items() if one.is_deep and not one.is_continuous]
+)
 def test_the_replay_of_every_agent_with_a_network_is_read(tmp_path, algo, prioritized):
     settings = {**NETWORK["set"], "prioritized": prioritized, "buffer_size": 200}
     changes = {"k_max": None if algo == "dqn" else 3, "set": settings}

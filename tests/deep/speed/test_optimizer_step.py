@@ -9,7 +9,7 @@ import pytest
 import torch as th
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from holdfast.deep.speed.optimizer_step import clip_gradients, optimizer_step
+from holdfast.deep.speed.optimizer_step import clip_each_gradient, clip_gradients, optimizer_step
 from tests.deep.diary import LEARNING, plain_agent
 from tests.deep.probes import Pier
 
@@ -365,3 +365,52 @@ def learned_weights(step, optimizer):
 def test_an_agent_learns_as_with_pytorchs_steps(optimizer):
     ours, theirs = (learned_weights(step, optimizer) for step in (optimizer_step, pytorchs_step))
     assert th.equal(ours, theirs)
+
+
+def test_each_gradient_by_itself_by_hand():
+    # Norms 5, 1 and 20: with a bound of 10 the last alone is halved.
+    gradients = [th.tensor([3.0, 4.0]), th.tensor([[1.0, 0.0]]), th.tensor([12.0, 16.0])]
+    clip_each_gradient(gradients, 10.0)
+    assert [gradient.tolist() for gradient in gradients] == [[3.0, 4.0], [[1.0, 0.0]], [6.0, 8.0]]
+    clip_each_gradient([], 10.0)
+
+
+def test_of_stacked_parameters_each_head_is_one():
+    plain, stacked = th.nn.Parameter(th.zeros(2)), th.nn.Parameter(th.zeros(2, 2))
+    plain.grad, stacked.grad = th.tensor([0.0, 4.0]), th.tensor([[3.0, 4.0], [0.0, 0.5]])
+    optimizer = th.optim.SGD([plain, stacked], lr=1.0)
+    optimizer_step(optimizer, 1.0, [stacked])
+    # The first head is scaled by 1/5, the second is short enough; the other parameter by 1/4.
+    th.testing.assert_close(-stacked.detach(), th.tensor([[0.6, 0.8], [0.0, 0.5]]))
+    th.testing.assert_close(-plain.detach(), th.tensor([0.0, 1.0]))
+
+
+@pytest.mark.parametrize("shared_draws", [False, True])
+def test_an_agent_clips_each_head_by_itself(shared_draws, monkeypatch):
+    from holdfast.deep import PerDQN
+    from holdfast.deep.networks import option_policy
+
+    seen = []
+
+    def watched(optimizer, max_norm, stacked=None):
+        optimizer_step(optimizer, max_norm, stacked)
+        seen.append([parameter.grad.clone() for parameter in model.q_net.parameters()])
+
+    monkeypatch.setattr(option_policy, "optimizer_step", watched)
+    model = PerDQN(
+        "MlpPolicy",
+        "CartPole-v1",
+        k_max=3,
+        clip_gradients="each",
+        max_grad_norm=1e-3,
+        learning_starts=50,
+        shared_draws=shared_draws,
+        seed=0,
+    )
+    model.learn(80)
+    assert len(seen) > 20
+    *trunk, weight, bias = seen[-1]
+    norms = [gradient.norm() for gradient in (*trunk, *weight, *bias)]
+    # Each is as long as it may be, not all of them together.
+    assert max(norms) == pytest.approx(1e-3, rel=1e-4)
+    assert sum(norm > 0.99e-3 for norm in norms) > len(norms) / 2

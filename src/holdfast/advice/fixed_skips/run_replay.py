@@ -43,6 +43,10 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
         raise InputError(
             f"run must be of an agent with a replay, and {config.algo} learns in a table without one", "run"
         )
+    if config.algorithm.is_continuous:
+        raise InputError(
+            f"run must be of an agent with discrete actions, and {config.algo} takes continuous ones", "run"
+        )
     checkpoint = folder.read_checkpoint(config.algo)
     if checkpoint is None:
         raise InputError(f"{run} has no checkpoint yet, and the replay is in it")

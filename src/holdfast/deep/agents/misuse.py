@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
-from stable_baselines3.dqn.policies import DQNPolicy
+from stable_baselines3.common.policies import BasePolicy
 
 from holdfast.core.errors import InputError, InputTypeError
 
@@ -29,15 +29,16 @@ def check_not_vector(env: Any) -> None:
 
 
 def check_not_of_sb3(policy: Any, agent: type) -> None:
-    """ValueError for a policy of Stable-Baselines3's own DQN, as its files have it."""
+    """ValueError for a policy of Stable-Baselines3's own, as its files have it."""
     if (
         isinstance(policy, type)
-        and issubclass(policy, DQNPolicy)
+        and issubclass(policy, BasePolicy)
         and policy.__module__.startswith("stable_baselines")
     ):
+        parent = policy.__module__.split(".")[1].upper()
         raise InputError(
             f"policy must be one of {agent.__name__}, not Stable-Baselines3's {policy.__name__}: a file that its "
-            "DQN has saved is loaded with DQN.load",
+            f"{parent} has saved is loaded with {parent}.load",
             "policy",
         )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import gymnasium
 import numpy as np
@@ -17,12 +17,11 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_normalize
 
-from holdfast.core.clock import OptionClock
 from holdfast.core.errors import InputError
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
 from holdfast.deep.agents.misuse import LostStates
-from holdfast.deep.agents.option_steps import OptionSteps, check_finite
-from holdfast.deep.arguments import Argument
+from holdfast.deep.agents.option_setup import OptionSetup
+from holdfast.deep.agents.option_steps import check_finite
 from holdfast.deep.exact.agent_state import LogEntry, agent_state, restore_agent, resume_log
 from holdfast.deep.replay.ring import OptionReplayBuffer
 from holdfast.envs.episode_log import EpisodeLog
@@ -30,13 +29,19 @@ from holdfast.envs.episode_log import EpisodeLog
 __all__ = ["OptionAgent"]
 
 
-class OptionAgent(OptionSteps):
+class OptionAgent(OptionSetup):
     """An off-policy agent that holds its actions.
 
     Abstract: a seam adds the parent in Stable-Baselines3, as in ``class OptionDQN(OptionAgent, DQN)``.
+
+    Attributes:
+        own_counters: What the parent counts beside what every agent of SB3's does.
+        explores_in_predict: Whether ``predict`` explores unless it is deterministic, as it does in SB3's DQN.
     """
 
-    k_max: int
+    own_counters: ClassVar[tuple[str, ...]] = ()
+    explores_in_predict: ClassVar[bool] = True
+
     learning_rate_falls_to: float
     normalize_observations: str | None
 
@@ -45,21 +50,12 @@ class OptionAgent(OptionSteps):
         self._refuse_scaling_twice(self.env)
         self._is_between_rollouts = True
         self._log_to_go_on: dict[str, LogEntry] | None = None
-        self.clock = OptionClock(self.n_envs)
+        self.clock = self.policy.new_clock(self.n_envs)
         if self.replay_buffer is not None:
             self.replay_buffer.finish()
         self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         self.update_statistics = UpdateStatistics(self.views.durations)
         self._random_hold = self._mean_random_hold()
-
-    @abstractmethod
-    def all_arguments(self) -> tuple[Argument, ...]:
-        """Every argument that it is made of, those that it fixes included."""
-
-    def _replay_arguments(self) -> dict[str, Any]:
-        """What the replay is made with: the agent's arguments for it, and its views."""
-        own = {found.in_replay: getattr(self, found.name) for found in self.all_arguments() if found.in_replay}
-        return {**own, **self.views._asdict()}
 
     @abstractmethod
     def kept_values(self) -> dict[str, Any]:
@@ -106,10 +102,11 @@ class OptionAgent(OptionSteps):
     ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
         """The action to take now, and the option that is held on to; see ``OptionPolicy.predict``.
 
-        Unless ``deterministic``, an option that begins is a random one with the current exploration rate.
+        Unless ``deterministic``, an option that begins is a random one with the current exploration rate, where
+        ``predict`` of the parent explores as well.
         """
-        if deterministic:
-            found = self.policy.predict(observation, state, episode_start, deterministic=True)
+        if deterministic or not self.explores_in_predict:
+            found = self.policy.predict(observation, state, episode_start, deterministic)
         else:
             self.policy.set_training_mode(False)
             clock, tensor, is_batch = self.policy.held_options(observation, state, episode_start)

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch as th
-from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import RolloutReturn
@@ -26,10 +25,9 @@ from stable_baselines3.common.vec_env import VecNormalize
 from holdfast.core.clock import OptionClock
 from holdfast.core.durations import option_epsilon
 from holdfast.core.errors import InputError
-from holdfast.core.targets import value_bounds
+from holdfast.core.targets import constant_value, value_bounds
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
-from holdfast.deep.agents.regression import Residuals
-from holdfast.deep.networks.option_policy import ExploratoryDraws, OptionPolicy
+from holdfast.deep.networks.holding_policy import ExploratoryDraws, HoldingPolicy
 from holdfast.deep.replay.ring import OptionReplayBuffer
 from holdfast.deep.replay.views import OptionBatch, Views
 
@@ -46,20 +44,17 @@ class OptionSteps(OffPolicyAlgorithm):
     of the networks.
 
     Attributes:
-        n_coins: Exploration coins where an option begins: 1 for the whole of it, or 2, one for its action and one
-            for its duration.
+        loss_name: What is logged as the loss of an update.
         exploration_rate: The current ε; DQN has it, another parent must be given it.
         greedy_hold: Running mean of how many steps a greedy option lasts.
         values_have_begun: Whether values are where they begin: learned, given, or moved by ``initial_values``.
     """
 
-    n_coins: ClassVar[int] = 1
+    loss_name: ClassVar[str] = "train/loss"
 
-    policy: OptionPolicy
+    policy: HoldingPolicy
     replay_buffer: OptionReplayBuffer | None
-    action_space: spaces.Discrete
     exploration_rate: float
-    max_grad_norm: float
 
     clock: OptionClock
     hold_statistics: HoldStatistics
@@ -68,6 +63,7 @@ class OptionSteps(OffPolicyAlgorithm):
     values_have_begun: bool
     explore_by: str
     clip_targets: bool
+    initial_values: str
     decision_cost: float
     priority_beta0: float
     schedule_steps: int | None
@@ -79,11 +75,22 @@ class OptionSteps(OffPolicyAlgorithm):
     def views(self) -> Views:
         """What of the replay is learned from; its ``k_max`` is the largest persistence that has values."""
 
+    @property
+    @abstractmethod
+    def optimizers(self) -> dict[str, th.optim.Optimizer]:
+        """Those of the networks, by the names that a saved state has for them."""
+
     # Acting ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _random_durations(self, n: int) -> NDArray[np.int64]:
-        """Draw for how long ``n`` exploratory actions are held, each in 1..k_max."""
+    def _toss_coins(self, n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which of the actions, and which of the durations, of ``n`` options that begin are random, each (n,)."""
+
+    @abstractmethod
+    def _explore(
+        self, begins: NDArray[np.bool_], draws_action: NDArray[np.bool_], draws_hold: NDArray[np.bool_]
+    ) -> ExploratoryDraws:
+        """Draw what is random of options that begin; all arguments (n_envs,)."""
 
     def _begin_options(self, clock: OptionClock, observation: Any) -> NDArray[np.bool_]:
         """Drop what is not to be held on to, then begin options, random ones by coins; where one was dropped."""
@@ -91,9 +98,8 @@ class OptionSteps(OffPolicyAlgorithm):
         idle = clock.idle
         if idle.any():
             draws_action, draws_hold = np.zeros((2, clock.n_envs), dtype=np.bool_)
-            coins = toss_coins(int(idle.sum()), self._option_epsilon(), self.n_coins)
-            draws_action[idle], draws_hold[idle] = coins
-            draws = self._explore(draws_action, draws_hold)
+            draws_action[idle], draws_hold[idle] = self._toss_coins(int(idle.sum()))
+            draws = self._explore(idle, draws_action, draws_hold)
             self.policy.begin_options(clock, observation, None, values, draws)
         return interrupted
 
@@ -108,14 +114,6 @@ class OptionSteps(OffPolicyAlgorithm):
         for lasted in steps.tolist():
             self.greedy_hold += _HOLD_RATE * (lasted - self.greedy_hold)
 
-    def _explore(self, draws_action: NDArray[np.bool_], draws_hold: NDArray[np.bool_]) -> ExploratoryDraws:
-        actions = np.zeros(len(draws_action), dtype=np.int64)
-        durations = np.ones(len(draws_hold), dtype=np.int64)
-        n_actions = int(draws_action.sum())
-        actions[draws_action] = [self.action_space.sample() - self.action_space.start for _ in range(n_actions)]
-        durations[draws_hold] = self._random_durations(int(draws_hold.sum()))
-        return ExploratoryDraws(draws_action, draws_hold, actions, durations)
-
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -125,8 +123,7 @@ class OptionSteps(OffPolicyAlgorithm):
         if warming_up:
             idle = self.clock.idle
             if idle.any():
-                drawn = self._explore(idle, idle)
-                self.clock.begin(idle, drawn.actions, drawn.durations, exploratory=True)
+                self.policy.begin_options(self.clock, None, None, draws=self._explore(idle, idle, idle))
         elif self.policy.interrupt_margin is not None or self.clock.idle.any():
             observation, _ = self.policy.obs_to_tensor(self._last_obs)  # type: ignore[arg-type]
             elapsed = self.clock.elapsed.copy()
@@ -137,7 +134,7 @@ class OptionSteps(OffPolicyAlgorithm):
                 self.replay_buffer.finish(interrupted)
                 self.hold_statistics.interrupted(interrupted)
         actions = self.clock.action.copy()
-        return actions + self.action_space.start, actions
+        return self.policy.as_taken(actions), actions
 
     # Storing -----------------------------------------------------------------------------------------------
 
@@ -194,7 +191,7 @@ class OptionSteps(OffPolicyAlgorithm):
         if not buffer.drawable.any():
             return
         self.policy.set_training_mode(True)
-        self._update_learning_rate(self.policy.optimizer)
+        self._update_learning_rate(list(self.optimizers.values()))
         done = 1.0 - self._current_progress_remaining
         beta = self.priority_beta0 + (1.0 - self.priority_beta0) * done
         losses = []
@@ -205,11 +202,26 @@ class OptionSteps(OffPolicyAlgorithm):
             self._n_updates += 1
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         if losses:
-            self.logger.record("train/loss", sum(losses) / len(losses))
+            self.logger.record(self.loss_name, sum(losses) / len(losses))
 
-    @abstractmethod
     def _begin_values(self) -> None:
         """Before the first update: move all values to where they begin."""
+        self.values_have_begun = True
+        if self.initial_values == "zero":
+            return
+        assert self.replay_buffer is not None
+        rewards, ends = self.replay_buffer.rewards_and_ends()
+        if self._vec_normalize_env is not None:
+            rewards = self._vec_normalize_env.normalize_reward(rewards)
+        # Rewards too large for their sum are said to be so by the loss.
+        with np.errstate(over="ignore"):
+            mean_reward = float(np.mean(rewards))
+        value = constant_value(mean_reward, float(np.mean(ends)), self.gamma)
+        self._raise_values(value)
+
+    @abstractmethod
+    def _raise_values(self, by: float) -> None:
+        """Raise the values of all networks by the same number."""
 
     def _sample(self, batch_size: int, beta: float) -> OptionBatch:
         assert self.replay_buffer is not None
@@ -224,31 +236,13 @@ class OptionSteps(OffPolicyAlgorithm):
             beta: Exponent of the importance weights.
         """
 
-    def _step(
-        self,
-        batch: OptionBatch,
-        targets: NDArray[np.float32],
-        residuals: Residuals,
-        compiled_parameters: list[th.Tensor] | None = None,
-    ) -> float:
-        """Move the weights along their gradients, then the priorities by the errors. Returns the loss.
-
-        Args:
-            batch: What was learned from.
-            targets: (K, B).
-            residuals: Their errors.
-            compiled_parameters: Those of the network, if compiled code has set their gradients.
-        """
-        assert self.replay_buffer is not None
-        if not math.isfinite(residuals.loss):
+    def _check_loss(self, loss: float) -> None:
+        """InputError for one that is no number."""
+        if not math.isfinite(loss):
             raise InputError(
-                f"the loss became {residuals.loss} at step {self.num_timesteps}: "
+                f"the loss became {loss} at step {self.num_timesteps}: "
                 "choose a smaller learning_rate or scale the rewards"
             )
-        self.policy.step(self.max_grad_norm, self._n_updates, compiled_parameters)
-        self.replay_buffer.update_priorities_of(batch, residuals.td_errors)
-        self.update_statistics.add(residuals.row_losses, targets, batch.is_there)
-        return residuals.loss
 
     def _target_bounds(self) -> tuple[float, float]:
         """What the rewards seen so far allow a target to be, if that is asked for; else anything."""

@@ -1,4 +1,8 @@
-"""The paper's settings, as keyword arguments of PerDQN."""
+"""The paper's settings, as keyword arguments of PerDQN.
+
+The paper's code was built on OpenAI Baselines. Where the text is silent, Baselines' deepq did something all the
+same: the reading ``"baselines"`` has that, and the reading ``"text"`` leaves it away.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,21 @@ from typing import Any
 from holdfast.deep.arguments import OWN_ARGUMENTS
 from holdfast.deep.networks.option_network import ConvFeatures
 
-__all__ = ["ATARI", "MOUNTAIN_CAR", "PLAIN"]
+__all__ = ["ATARI", "MOUNTAIN_CAR", "PLAIN", "READINGS"]
 
 PLAIN: dict[str, Any] = {found.name: found.plain for found in OWN_ARGUMENTS if found.plain is not None}
 """Nothing beside the paper's update."""
+
+READINGS: dict[str, dict[str, Any]] = {
+    "text": {},
+    "baselines": {
+        "timeout_is_terminal": True,
+        "target_value": "double",
+        "clip_gradients": "each",
+        "initialization": "baselines",
+    },
+}
+"""What is added to the paper's text where it is silent, by the name of the reading."""
 
 MOUNTAIN_CAR: dict[str, Any] = {
     **PLAIN,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
+from holdfast.core.checks import check_choice
+from holdfast.core.targets import STATE_VALUES
 from holdfast.deep.agents.option_dqn import OptionDQN
 from holdfast.deep.agents.option_steps import uniform_durations
-from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR, PLAIN
+from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR, PLAIN, READINGS
 from holdfast.deep.agents.regression import Residuals, regress
 from holdfast.deep.agents.targets import all_persistence_targets, held_values, state_values
+from holdfast.deep.arguments import Argument, choice
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.replay.views import OptionBatch, Views
 from holdfast.deep.speed.shortcuts import can_keep_targets, compiled_parameters
@@ -91,12 +94,28 @@ class PerDQN(OptionValueDQN):
     Paper: Algorithm per-dqn
     """
 
+    added_arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument(
+            "exploration",
+            "options",
+            "str",
+            'What a random decision draws from: all ``"options"``, or ``"primitive"`` actions of one step.',
+            choice(STATE_VALUES),
+        ),
+    )
+    exploration: str
+
     @property
     def views(self) -> Views:
         """One for every persistence."""
         return Views(self.k_max, self.bootstrap, persistences=self.persistences, shared_draws=self.shared_draws)
 
+    def _mean_random_hold(self) -> float:
+        return 1.0 if self.exploration == "primitive" else super()._mean_random_hold()
+
     def _random_durations(self, n: int) -> NDArray[np.int64]:
+        if self.exploration == "primitive":
+            return np.ones(n, dtype=np.int64)
         return uniform_durations(n, self.k_max, self.persistences)
 
     @staticmethod
@@ -105,11 +124,25 @@ class PerDQN(OptionValueDQN):
         return copy.deepcopy(PLAIN)
 
     @staticmethod
-    def paper_mountain_car() -> dict[str, Any]:
-        """The paper's MountainCar settings as keyword arguments, with schedules over its 600 000 steps."""
-        return copy.deepcopy(MOUNTAIN_CAR)
+    def paper_mountain_car(reading: str = "text") -> dict[str, Any]:
+        """The paper's MountainCar settings as keyword arguments, with schedules over its 600 000 steps.
+
+        Args:
+            reading: ``"text"`` for what the paper says, ``"baselines"`` for what OpenAI Baselines, on which its
+                code was built, did where it says nothing.
+        """
+        return _read(MOUNTAIN_CAR, reading)
 
     @staticmethod
-    def paper_atari() -> dict[str, Any]:
-        """The paper's Atari settings as keyword arguments, with schedules over its 2.5 million steps."""
-        return copy.deepcopy(ATARI)
+    def paper_atari(reading: str = "text") -> dict[str, Any]:
+        """The paper's Atari settings as keyword arguments, with schedules over its 2.5 million steps.
+
+        Args:
+            reading: As in ``paper_mountain_car``.
+        """
+        return _read(ATARI, reading)
+
+
+def _read(settings: dict[str, Any], reading: str) -> dict[str, Any]:
+    added = READINGS[check_choice("reading", reading, tuple(READINGS))]
+    return copy.deepcopy({**settings, **added})

@@ -42,7 +42,6 @@ _COUNTERS = (
     "num_timesteps",
     "_total_timesteps",
     "_episode_num",
-    "_n_calls",
     "_n_updates",
     "values_have_begun",
 )
@@ -62,10 +61,10 @@ def agent_state(agent: OptionAgent) -> dict[str, Any]:
         "made_of": _made_of(agent),
         "environment": vec_env_state(agent.env),
         "networks": {name: as_array(value) for name, value in agent.policy.state_dict().items()},
-        "optimizer": _optimizer_state(agent.policy.optimizer),
+        **{name: _optimizer_state(optimizer) for name, optimizer in agent.optimizers.items()},
         "replay": agent.replay_buffer.state(),
         "target_cache": agent.kept_values(),
-        "counters": {name: int(getattr(agent, name)) for name in _COUNTERS},
+        "counters": {name: int(getattr(agent, name)) for name in (*_COUNTERS, *agent.own_counters)},
         "numbers": {name: float(getattr(agent, name)) for name in _NUMBERS},
         "clock": agent.clock.state(),
         "hold_statistics": agent.hold_statistics.state(),
@@ -106,14 +105,17 @@ def restore_agent(agent: OptionAgent, state: Mapping[str, Any]) -> None:
     }
     if set(weights) != set(own_weights):
         raise InputError("the saved state must be of networks with the same layers")
-    counters = {name: take_integer(take_mapping(state, "counters"), name) for name in _COUNTERS}
+    counters = {
+        name: take_integer(take_mapping(state, "counters"), name) for name in (*_COUNTERS, *agent.own_counters)
+    }
     numbers = {name: take_number(take_mapping(state, "numbers"), name) for name in _NUMBERS}
     if not 1.0 <= numbers["greedy_hold"] <= agent.k_max:
         raise InputError(f"the saved state must have a mean hold of 1..{agent.k_max} steps")
     agent.replay_buffer.restore(take_mapping(state, "replay"))
     restore_vec_env(agent.env, take_mapping(state, "environment"))
     agent.policy.load_state_dict(tensors)
-    _restore_optimizer(agent.policy.optimizer, take_mapping(state, "optimizer"))
+    for name, optimizer in agent.optimizers.items():
+        _restore_optimizer(optimizer, take_mapping(state, name))
     for name, number in (counters | numbers).items():
         setattr(agent, name, number)
     _restore_clock(agent, take_mapping(state, "clock"))
@@ -157,7 +159,7 @@ def _made_of(agent: OptionAgent) -> dict[str, str]:
         "policy": type(agent.policy).__name__,
         "features_extractor": agent.policy.features_extractor_class.__name__,
         "activation": agent.policy.activation_fn.__name__,
-        "optimizer": type(agent.policy.optimizer).__name__,
+        "optimizer": type(next(iter(agent.optimizers.values()))).__name__,
         **{name: str(value) for name, value in arguments.items()},
         "handle_timeout_termination": str(agent.replay_buffer.handle_timeout_termination),
     }
@@ -169,10 +171,9 @@ def as_array(tensor: th.Tensor) -> NDArray[Any]:
 
 
 def _restore_clock(agent: OptionAgent, state: Mapping[str, Any]) -> None:
+    assert agent.replay_buffer is not None
     agent.clock.restore(state)
-    actions = agent.clock.action
-    if np.any((actions < 0) | (actions >= agent.action_space.n)):
-        raise InputError("the saved state must hold actions that the agent has")
+    agent.replay_buffer.refuse_actions("a held action of the saved state", agent.clock.action)
     if np.any(agent.clock.planned > agent.k_max):
         raise InputError(f"the saved state must hold actions for {agent.k_max} steps at most")
 

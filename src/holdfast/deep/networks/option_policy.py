@@ -1,12 +1,8 @@
-"""From values to held actions: what a policy over persistence options does when it is asked.
-
-A policy keeps no hidden state: the option being held travels in ``predict``'s ``state``, as RecurrentPPO carries
-its LSTM state. Without it every call decides anew.
-"""
+"""From a table of values to held actions: what a policy over discrete options does when it is asked."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch as th
@@ -14,37 +10,16 @@ from numpy.typing import NDArray
 
 from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock, is_interrupted
-from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_index, position_within
 from holdfast.deep.networks.greedy_rules import Table
+from holdfast.deep.networks.holding_policy import ExploratoryDraws, refuse_reset_tuple, selected
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.skip_network import SkipQNetwork
+from holdfast.deep.networks.stacked_heads import stacked_parameters
 from holdfast.deep.networks.value_policy import ValuePolicy
 from holdfast.deep.speed.optimizer_step import optimizer_step
 
-__all__ = ["ExploratoryDraws", "OptionPolicy"]
-
-
-class ExploratoryDraws(NamedTuple):
-    """What is random of the options that n environments begin, each (n,).
-
-    Attributes:
-        draws_action: Where the action is a random one.
-        draws_hold: Where the time for which it is held is.
-        actions: Read where ``draws_action`` holds.
-        durations: Read where ``draws_hold`` holds.
-    """
-
-    draws_action: NDArray[np.bool_]
-    draws_hold: NDArray[np.bool_]
-    actions: NDArray[np.int64]
-    durations: NDArray[np.int64]
-
-    @classmethod
-    def none(cls, n: int) -> ExploratoryDraws:
-        """Nothing is random."""
-        nowhere = np.zeros(n, dtype=np.bool_)
-        return cls(nowhere, nowhere, np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64))
+__all__ = ["OptionPolicy"]
 
 
 class OptionPolicy(ValuePolicy):
@@ -98,16 +73,25 @@ class OptionPolicy(ValuePolicy):
     def _rate_of_average(self, n_updates: int) -> float:
         return max(self.average_rate, 10.0 / (n_updates + 10.0))
 
-    def step(self, max_norm: float, n_updates: int, compiled_parameters: list[th.Tensor] | None = None) -> None:
+    def step(
+        self,
+        max_norm: float,
+        n_updates: int,
+        compiled_parameters: list[th.Tensor] | None = None,
+        clip_each: bool = False,
+    ) -> None:
         """Clip the gradients, make the optimiser's step, and ``move_average``.
 
         Args:
             max_norm: Of the gradients.
             n_updates: Updates before this one.
             compiled_parameters: Those of the network, if compiled code has set their gradients.
+            clip_each: Clip every weight matrix and bias vector by itself, those of each head too. Compiled code
+                knows one norm of all alone.
         """
-        if compiled_parameters is None or not self.step_compiled(compiled_parameters, max_norm, n_updates):
-            optimizer_step(self.optimizer, max_norm)
+        is_compiled = compiled_parameters is not None and not clip_each
+        if not is_compiled or not self.step_compiled(compiled_parameters or [], max_norm, n_updates):
+            optimizer_step(self.optimizer, max_norm, stacked_parameters(self.q_net) if clip_each else None)
             self.move_average(n_updates)
 
     def step_compiled(self, parameters: list[th.Tensor], max_norm: float, n_updates: int) -> bool:
@@ -124,18 +108,22 @@ class OptionPolicy(ValuePolicy):
         actions, counted = self.rule.choose(table, tolerance)
         return actions, self._durations[persistence_index(counted)]
 
-    def decide(self, observation: Any) -> Decision:
-        """What to do and for how long, for loops that sleep while they hold.
+    def new_clock(self, n_envs: int) -> OptionClock:
+        """One for whole numbers."""
+        return OptionClock(n_envs)
 
-        Args:
-            observation: One observation, or a batch of them.
-        """
-        _refuse_reset_tuple(observation)
+    def as_taken(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """Counted as the environment counts."""
+        return actions + self.action_space.start
+
+    def decide(self, observation: Any) -> Decision:
+        """What to do and for how long, for loops that sleep while they hold; see ``HoldingPolicy``."""
+        refuse_reset_tuple(observation)
         self.set_training_mode(False)
         tensor, is_batch = self.obs_to_tensor(observation)
         table = self.option_values(tensor, averaged=True)
         actions, durations = self._choose(table, self.decision_tolerance)
-        actions, values = actions + self.action_space.start, self.rule.options(table)
+        actions, values = self.as_taken(actions), self.rule.options(table)
         if is_batch:
             return Decision(actions, durations, values)
         return Decision(int(actions[0]), int(durations[0]), values[0])
@@ -150,65 +138,10 @@ class OptionPolicy(ValuePolicy):
         held = self.rule.options(table)[0, action - self.action_space.start, position]
         return bool(is_interrupted(self.rule.best(table)[0], held, self.interrupt_margin))
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[NDArray[Any], ...] | None = None,
-        episode_start: NDArray[np.bool_] | None = None,
-        deterministic: bool = False,
-    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
-        """The action to take now, and the option that is held on to.
-
-        Args:
-            observation: One observation, or a batch.
-            state: What the last call returned; None decides anew.
-            episode_start: (n,) where an episode has just begun, so that nothing is held.
-            deterministic: Whether ``decision_tolerance`` applies.
-        """
-        self.set_training_mode(False)
-        clock, tensor, is_batch = self.held_options(observation, state, episode_start)
-        _, values = self.interrupt(clock, tensor, averaged=True)
-        tolerance = self.decision_tolerance if deterministic else None
-        self.begin_options(clock, tensor, tolerance, values, averaged=True)
-        return self.hold_on(clock, is_batch)
-
-    @staticmethod
-    def steps_left(state: tuple[NDArray[Any], ...] | None) -> NDArray[np.int64]:
-        """(n,) steps for which the actions of a state that ``predict`` returned are to be held on."""
-        return np.zeros(0, np.int64) if state is None else _clock_from(state, len(state[0])).left
-
-    # The parts of ``predict``, of which an agent makes its own, with random options between them.
-
-    def held_options(
-        self,
-        observation: Any,
-        state: tuple[NDArray[Any], ...] | None,
-        episode_start: NDArray[np.bool_] | None,
-    ) -> tuple[OptionClock, Any, bool]:
-        """What is held by a state of ``predict``, the observation as tensors, and whether it is a batch."""
-        _refuse_reset_tuple(observation)
-        tensor, is_batch = self.obs_to_tensor(observation)
-        clock = _clock_from(state, _batch_size(tensor))
-        if episode_start is not None:
-            starts = np.asarray(episode_start, dtype=np.bool_)
-            if starts.shape not in ((), (1,), (clock.n_envs,)):
-                raise InputError(f"episode_start must have shape ({clock.n_envs},), not {starts.shape}")
-            clock.cut(np.broadcast_to(starts, (clock.n_envs,)))
-        return clock, tensor, is_batch
-
     def interrupt(
         self, clock: OptionClock, observation: Any, averaged: bool = False
     ) -> tuple[NDArray[np.bool_], Table | None]:
-        """Drop the greedy options that should not be held on to.
-
-        Args:
-            clock: What is held; changed here.
-            observation: Tensors, one row per environment.
-            averaged: Whether averaged weights tell.
-
-        Returns:
-            (n_envs,) the environments whose option was dropped, and the values if they were asked for.
-        """
+        """Drop those that another option beats by more than the margin."""
         interrupted = np.zeros(clock.n_envs, dtype=np.bool_)
         if self.interrupt_margin is None:
             return interrupted, None
@@ -232,27 +165,18 @@ class OptionPolicy(ValuePolicy):
         draws: ExploratoryDraws | None = None,
         averaged: bool = False,
     ) -> None:
-        """Begin an option wherever none is held.
-
-        Args:
-            clock: What is held; changed here.
-            observation: Tensors, one row per environment.
-            tolerance: Of the greedy choices; None takes the first maximum.
-            values: Of the observation, if they are known.
-            draws: What is random of these options.
-            averaged: Whether averaged weights choose.
-        """
+        """Begin random options, and the best by the table of values elsewhere."""
         idle = clock.idle
         if not idle.any():
             return
-        draws = draws or ExploratoryDraws.none(clock.n_envs)
+        draws = draws or _nothing_random(clock.n_envs)
         actions, durations = draws.actions.copy(), draws.durations.copy()
         asking = idle & ~(draws.draws_action & draws.draws_hold)
         if asking.any():
             if values is not None:
                 table = values[asking]
             else:
-                shown = observation if asking.all() else _select(observation, asking)
+                shown = observation if asking.all() else selected(observation, asking)
                 table = self.option_values(shown, averaged)
             chosen, holds = self._choose(table, tolerance)
             given = draws.draws_action[asking]
@@ -263,44 +187,12 @@ class OptionPolicy(ValuePolicy):
             durations[asking] = np.where(draws.draws_hold[asking], durations[asking], holds)
         clock.begin(idle, actions, durations, draws.draws_action | draws.draws_hold)
 
-    def hold_on(self, clock: OptionClock, is_batch: bool) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
-        """The actions of one step of what is held, and the state behind it."""
-        clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
-        actions = clock.action + self.action_space.start
-        return (actions if is_batch else np.array(actions[0])), tuple(clock.state().values())
-
     def _predict(self, observation: Any, deterministic: bool = True) -> th.Tensor:
         tolerance = self.decision_tolerance if deterministic else None
         actions, _ = self._choose(self.option_values(observation, averaged=True), tolerance)
         return th.as_tensor(actions, device=self.device)
 
 
-def _refuse_reset_tuple(observation: Any) -> None:
-    if isinstance(observation, tuple):
-        raise InputError(
-            "observation must be an observation alone, not what reset() returns with its info; "
-            "are you mixing Gym API and VecEnv API?"
-        )
-
-
-def _clock_from(state: tuple[NDArray[Any], ...] | None, n_envs: int) -> OptionClock:
-    clock = OptionClock(n_envs)
-    if state is not None:
-        names = clock.state()
-        if not isinstance(state, tuple | list) or len(state) != len(names):
-            raise InputError("state must be what the last call of predict returned, or None")
-        clock.restore(dict(zip(names, state, strict=True)))
-    return clock
-
-
-def _batch_size(observation: Any) -> int:
-    if isinstance(observation, dict):
-        return len(next(iter(observation.values())))
-    return len(observation)
-
-
-def _select(observation: Any, mask: NDArray[np.bool_]) -> Any:
-    chosen = th.as_tensor(mask)
-    if isinstance(observation, dict):
-        return {key: value[chosen.to(value.device)] for key, value in observation.items()}
-    return observation[chosen.to(observation.device)]
+def _nothing_random(n: int) -> ExploratoryDraws:
+    nowhere = np.zeros(n, dtype=np.bool_)
+    return ExploratoryDraws(nowhere, nowhere, np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64))

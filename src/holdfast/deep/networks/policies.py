@@ -9,9 +9,17 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor, NatureCNN
 
 from holdfast.core.errors import InputError
+from holdfast.deep.networks.actor_policy import ActorPolicy
 from holdfast.deep.networks.option_policy import OptionPolicy
 
-__all__ = ["CnnPolicy", "MlpPolicy", "MultiInputPolicy"]
+__all__ = [
+    "ActorCnnPolicy",
+    "ActorMlpPolicy",
+    "ActorMultiInputPolicy",
+    "CnnPolicy",
+    "MlpPolicy",
+    "MultiInputPolicy",
+]
 
 _SMALLEST_IMAGE = 36
 """Height and width from which on the convolutions of SB3's NatureCNN leave a pixel."""
@@ -32,6 +40,28 @@ class CnnPolicy(OptionPolicy):
 
 class MultiInputPolicy(OptionPolicy):
     """For dictionaries of observations."""
+
+    def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
+        extractor = keywords.setdefault("features_extractor_class", CombinedExtractor)
+        _refuse_small_images(type(self).__name__, observation_space, extractor)
+        super().__init__(observation_space, *arguments, **keywords)
+
+
+class ActorMlpPolicy(ActorPolicy):
+    """For vectors and continuous actions."""
+
+
+class ActorCnnPolicy(ActorPolicy):
+    """For images and continuous actions."""
+
+    def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
+        extractor = keywords.setdefault("features_extractor_class", NatureCNN)
+        _refuse_small_images(type(self).__name__, observation_space, extractor)
+        super().__init__(observation_space, *arguments, **keywords)
+
+
+class ActorMultiInputPolicy(ActorPolicy):
+    """For dictionaries of observations and continuous actions."""
 
     def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
         extractor = keywords.setdefault("features_extractor_class", CombinedExtractor)

@@ -13,7 +13,7 @@ import torch as th
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
-__all__ = ["StackedHeads", "StackedLinear"]
+__all__ = ["StackedHeads", "StackedLinear", "stacked_parameters"]
 
 
 class StackedLinear(nn.Module):
@@ -117,3 +117,9 @@ class StackedHeads(nn.Module):
             state_value, advantages = outputs[-1:].mean(dim=2, keepdim=True), outputs[:-1]
             return state_value + advantages - advantages.mean(dim=(0, 2), keepdim=True)
         return outputs
+
+
+def stacked_parameters(network: nn.Module) -> list[nn.Parameter]:
+    """The parameters of a network that are those of several heads, stacked along the first axis."""
+    stacks = (module for module in network.modules() if isinstance(module, StackedLinear))
+    return [parameter for module in stacks for parameter in (module.weight, module.bias)]

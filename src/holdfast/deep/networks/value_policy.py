@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
-import numpy as np
 import torch as th
 from gymnasium import spaces
-from numpy.typing import NDArray
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor, NatureCNN
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.dqn.policies import DQNPolicy
 from torch import nn
 
 from holdfast.core.checks import check_choice
-from holdfast.core.errors import InputError
-from holdfast.core.options import persistence_set
-from holdfast.deep.arguments import DEFAULT_TRUNK, POLICY_ARGUMENTS, refuse_unknown
+from holdfast.deep.arguments import DEFAULT_TRUNK, POLICY_ARGUMENTS, Argument
 from holdfast.deep.networks.greedy_rules import GreedyRule
+from holdfast.deep.networks.holding_policy import HoldingPolicy
 from holdfast.deep.networks.option_network import OptionQNetwork, OptionRule
 from holdfast.deep.networks.skip_network import SkipQNetwork, SkipRule
 from holdfast.deep.networks.trunk import TrunkNetwork
@@ -33,7 +30,7 @@ VALUED: dict[str, tuple[type[OptionQNetwork] | type[SkipQNetwork], GreedyRule]] 
 """What a policy values, by name: the network that does it, and how its values are read."""
 
 
-class ValuePolicy(DQNPolicy):
+class ValuePolicy(HoldingPolicy, DQNPolicy):
     """Value network, target network, averaged network, and the rule by which their values are read.
 
     Args:
@@ -54,16 +51,13 @@ class ValuePolicy(DQNPolicy):
         rule: How an option follows from the values.
     """
 
+    agent_arguments: ClassVar[tuple[Argument, ...]] = POLICY_ARGUMENTS
+
     q_net: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     action_space: spaces.Discrete
-    k_max: int
-    persistences: tuple[int, ...] | None
     average_rate: float
     normalize_observations: str | None
-    decision_tolerance: float
-    interrupt_margin: float | None
-    decision_cost: float
 
     def __init__(
         self,
@@ -83,18 +77,7 @@ class ValuePolicy(DQNPolicy):
     ) -> None:
         self.valued = check_choice("valued", valued, tuple(VALUED))
         _, self.rule = VALUED[self.valued]
-        names = [argument.name for argument in POLICY_ARGUMENTS]
-        for name in settings:
-            refuse_unknown(type(self).__name__, name, names)
-        if "k_max" in settings:
-            # By itself it stands for all of 1..k_max.
-            settings.setdefault("persistences", None)
-        for argument in POLICY_ARGUMENTS:
-            value = settings.get(argument.name, argument.default)
-            setattr(self, argument.name, argument.check(argument.name, value))
-        if self.persistences is not None:
-            self.k_max = self.persistences[-1]
-        self._durations = self.durations
+        self._take_settings(settings)
         if net_arch is None and features_extractor_class is not NatureCNN:
             net_arch = list(DEFAULT_TRUNK)
         if optimizer_kwargs is None and optimizer_class is th.optim.Adam:
@@ -130,9 +113,6 @@ class ValuePolicy(DQNPolicy):
         scale_to_space = self.normalize_observations == "space"
         return kind(**arguments, **settings, scale_to_space=scale_to_space).to(self.device)
 
-    def _settings(self) -> dict[str, Any]:
-        return {argument.name: getattr(self, argument.name) for argument in POLICY_ARGUMENTS}
-
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             **super()._get_constructor_parameters(),
@@ -140,19 +120,7 @@ class ValuePolicy(DQNPolicy):
             **self._settings(),
         }
 
-    @property
-    def durations(self) -> NDArray[np.int64]:
-        """The persistences that an option may have, in order."""
-        return np.array(persistence_set(self.k_max, self.persistences), dtype=np.int64)
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
-        """Take saved weights; ValueError where shapes differ, as where SB3's DQN loads a file of ours."""
-        try:
-            return super().load_state_dict(state_dict, *arguments, **keywords)
-        except RuntimeError as error:
-            if "size mismatch" not in str(error):
-                raise
-            raise InputError(
-                "the weights are those of another network: a file that an agent of holdfast has saved is loaded "
-                "with the load of its own class, such as PerDQN.load, and not with Stable-Baselines3's DQN.load"
-            ) from error
+    @staticmethod
+    def layer_lists(net_arch: Any) -> Sequence[Any]:
+        """The trunk's."""
+        return (net_arch,)

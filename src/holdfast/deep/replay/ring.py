@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.vec_env import VecNormalize
 
 from holdfast.core.compiling import compiled
-from holdfast.core.errors import InputError
 from holdfast.core.history import k_step_return
 from holdfast.deep.replay.priorities import mean_errors
 from holdfast.deep.replay.ring_arrays import RingArrays
@@ -56,17 +55,14 @@ class OptionReplayBuffer(RingArrays):
         Args:
             obs: What was seen before it.
             next_obs: What was seen after it.
-            action: As a number from 0.
+            action: As a number from 0, or a row of continuous ones.
             reward: Rewards.
             done: Whether the episode ended with it.
             infos: What the environments said beside.
             option_over: (n_envs,) whether its option is over with it; by default it is an option of its own.
         """
-        taken = np.asarray(action).reshape(self.n_envs, 1)
-        n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
-        if ((taken < 0) | (taken >= n_actions)).any():
-            # Compiled code would read and write beyond its arrays.
-            raise InputError(f"action must be counted from 0 and be in 0..{n_actions - 1}, not {taken.ravel()}")
+        taken = np.asarray(action).reshape(self.n_envs, self.action_dim)
+        self.refuse_actions("action", taken)
         if option_over is None:
             # Nobody said that this step goes on with the option that is running.
             self.finish()
@@ -235,10 +231,9 @@ class OptionReplayBuffer(RingArrays):
         # Compiled code would read beyond its arrays.
         assert len(drawn) == (1 if self.shared_draws else n_views), drawn.shape
         rows = np.repeat(drawn, n_views, axis=0) if self.shared_draws else drawn
-        actions, rewards, discounts, dones, rest, next_rows, is_there = _tuples(
+        rewards, discounts, dones, rest, next_rows, is_there = _tuples(
             rows,
             self.left.ravel(),
-            self.actions.ravel(),
             self.rewards.ravel(),
             self.dones.ravel(),
             self.timeouts.ravel(),
@@ -258,7 +253,7 @@ class OptionReplayBuffer(RingArrays):
             rewards = self._normalized_window_rewards(rows, rest, env)
         return OptionBatch(
             observations=self.observations_at(drawn.ravel(), env),
-            actions=actions,
+            actions=self._held_actions(rows),
             rewards=rewards,
             discounts=discounts,
             dones=dones,
@@ -269,6 +264,12 @@ class OptionReplayBuffer(RingArrays):
             is_there=is_there,
             is_shared=self.shared_draws,
         )
+
+    def _held_actions(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """(K, B), or (K, B, size) of continuous ones."""
+        if self.is_continuous:
+            return self.actions.reshape(-1, self.action_dim)[rows]
+        return self.actions.ravel()[rows]
 
     def _normalized_window_rewards(
         self, rows: NDArray[np.int64], rest: NDArray[np.int64], env: VecNormalize
@@ -300,7 +301,6 @@ _k_step_return = compiled(k_step_return)
 def _tuples(
     rows: NDArray[np.int64],
     left: NDArray[np.int32],
-    actions: NDArray[np.int64],
     rewards: NDArray[np.float32],
     dones: NDArray[np.float32],
     timeouts: NDArray[np.float32],
@@ -314,7 +314,6 @@ def _tuples(
     bootstrap: bool,
     pad_terminal: bool,
 ) -> tuple[
-    NDArray[np.int64],
     NDArray[np.float32],
     NDArray[np.float32],
     NDArray[np.float32],
@@ -325,11 +324,11 @@ def _tuples(
     """The tuples that view k has of ring rows (K, B).
 
     Returns:
-        a, r^ℓ, γ^ℓ, done, k − ℓ, the last state's row, and whether there is such a tuple at all; what is said of
+        r^ℓ, γ^ℓ, done, k − ℓ, the last state's row, and whether there is such a tuple at all; what is said of
         one that there is not, is that of a single step.
     """
     n_rows, longest = len(left), lengths.shape[1] - 1
-    held, rest, last_states = np.empty_like(rows), np.empty_like(rows), np.empty_like(rows)
+    rest, last_states = np.empty_like(rows), np.empty_like(rows)
     returns = np.empty(rows.shape, dtype=np.float32)
     discount = np.empty(rows.shape, dtype=np.float32)
     done = np.empty(rows.shape, dtype=np.float32)
@@ -353,7 +352,6 @@ def _tuples(
             last = (row + (length - 1) * n_envs) % n_rows
             for step in range(length):
                 window[step] = rewards[(row + step * n_envs) % n_rows]
-            held[index, b] = actions[row]
             returns[index, b] = _k_step_return(window, 0, length, gamma)
             discount[index, b] = powers[length]
             is_end = dones[last] > 0 and not (through_timeouts and timeouts[last] > 0)
@@ -361,4 +359,4 @@ def _tuples(
             rest[index, b] = k - length
             # An empty view's tuples, which weigh nothing, may point at the head, which has no next row.
             last_states[index, b] = max(next_row[last], 0)
-    return held, returns, discount, done, rest, last_states, is_there
+    return returns, discount, done, rest, last_states, is_there

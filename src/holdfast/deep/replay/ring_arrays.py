@@ -35,7 +35,8 @@ class RingArrays(ReplayBuffer):
     Args:
         buffer_size: Steps kept, over all environments.
         observation_space: Space of the observations.
-        action_space: Space of the actions; actions are stored as numbers from 0.
+        action_space: Discrete, whose actions are stored as numbers from 0, or a Box, whose actions are stored as
+            they are given.
         device: Where batches go.
         n_envs: Environments written side by side.
         optimize_memory_usage: Accepted for SB3's sake; observations are stored once in any case.
@@ -62,7 +63,7 @@ class RingArrays(ReplayBuffer):
         self,
         buffer_size: int,
         observation_space: spaces.Space[Any],
-        action_space: spaces.Discrete,
+        action_space: spaces.Discrete | spaces.Box,
         device: th.device | str = "auto",
         n_envs: int = 1,
         optimize_memory_usage: bool = False,
@@ -93,14 +94,19 @@ class RingArrays(ReplayBuffer):
         length_bytes = 8 * n_views * (k_max + 1)
         check_fits(
             f"the replay of buffer_size={buffer_size}",
-            bytes_needed(n_rows, observation_space, self.obs_shape) + 40 * n_rows + tree_bytes + length_bytes,
+            bytes_needed(n_rows, observation_space, self.obs_shape)
+            + (32 + 8 * self.action_dim) * n_rows
+            + tree_bytes
+            + length_bytes,
         )
         durations = persistence_set(k_max, persistences)
         self.durations = np.array(durations, dtype=np.int64)
         self.positions, self._lengths = persistence_positions(durations), window_lengths(durations)
         self.store = make_store(n_rows, observation_space, self.obs_shape)
         shape = (self.n_slots, n_envs)
-        self.actions = np.zeros((*shape, 1), dtype=np.int64)
+        self.is_continuous = isinstance(action_space, spaces.Box)
+        action_dtype = self._maybe_cast_dtype(action_space.dtype) if self.is_continuous else np.int64
+        self.actions = np.zeros((*shape, self.action_dim), dtype=action_dtype)
         self.rewards = np.zeros(shape, dtype=np.float32)
         self.dones = np.zeros(shape, dtype=np.float32)
         self.timeouts = np.zeros(shape, dtype=np.float32)
@@ -218,10 +224,21 @@ class RingArrays(ReplayBuffer):
                 if np.any(((above < 0) | (above >= count)) & (rows != 0)):
                     raise InputError("the saved state must have observations that its space has")
 
-    def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def refuse_actions(self, subject: str, actions: NDArray[Any]) -> None:
+        """InputError for actions that there are not, in a sentence about ``subject``."""
+        if self.is_continuous:
+            if not np.isfinite(actions).all():
+                raise InputError(f"{subject} must be finite, not {actions.ravel()[:8]}")
+            return
         n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
-        if np.any((arrays["actions"] < 0) | (arrays["actions"] >= n_actions)):
-            raise InputError(f"the saved state must have actions in 0..{n_actions - 1}")
+        if ((actions < 0) | (actions >= n_actions)).any():
+            # Compiled code would read and write beyond its arrays.
+            raise InputError(
+                f"{subject} must be counted from 0 and be in 0..{n_actions - 1}, not {actions.ravel()[:8]}"
+            )
+
+    def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.refuse_actions("an action of the saved state", arrays["actions"])
         if np.any((arrays["left"] < 0) | (arrays["left"] > self.buffer_size)):
             raise InputError("the saved state must have options that fit into its replay")
         if not np.isfinite(arrays["rewards"]).all():

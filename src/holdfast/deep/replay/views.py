@@ -46,7 +46,7 @@ class OptionBatch(NamedTuple):
     Attributes:
         observations: (K·B, ...) first states, view by view, as tensors on the buffer's device; (B, ...) of a draw
             that all views share.
-        actions: (K, B) held actions, as numbers from 0.
+        actions: (K, B) held actions, as numbers from 0; (K, B, size) continuous ones.
         rewards: (K, B) r^ℓ.
         discounts: (K, B) γ^ℓ.
         dones: (K, B) 1 where the last state is terminal.
@@ -59,7 +59,7 @@ class OptionBatch(NamedTuple):
     """
 
     observations: Any
-    actions: NDArray[np.int64]
+    actions: NDArray[Any]
     rewards: NDArray[np.float32]
     discounts: NDArray[np.float32]
     dones: NDArray[np.float32]

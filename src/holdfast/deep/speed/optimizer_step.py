@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import torch as th
 
 from holdfast.deep.speed.shortcuts import can_step_in_one_kernel
 
-__all__ = ["clip_gradients", "optimizer_step"]
+__all__ = ["clip_each_gradient", "clip_gradients", "optimizer_step"]
 
 
 def clip_gradients(gradients: list[th.Tensor], max_norm: float) -> None:
@@ -19,16 +21,36 @@ def clip_gradients(gradients: list[th.Tensor], max_norm: float) -> None:
         th._foreach_mul_(gradients, scale)
 
 
+def clip_each_gradient(gradients: list[th.Tensor], max_norm: float) -> None:
+    """Scale each gradient by itself: g · max_norm / max(‖g‖, max_norm), as OpenAI Baselines does."""
+    if gradients:
+        norms = th.stack(th._foreach_norm(gradients))
+        th._foreach_mul_(gradients, (max_norm / norms.clamp(min=max_norm)).tolist())
+
+
 @th.no_grad()
-def optimizer_step(optimizer: th.optim.Optimizer, max_norm: float) -> None:
+def optimizer_step(
+    optimizer: th.optim.Optimizer, max_norm: float, stacked: Collection[th.Tensor] | None = None
+) -> None:
     """Clip the gradients to ``max_norm``, then make the optimiser's step.
 
     A fused Adam that nobody watches is one kernel, called here without all that ``Adam.step`` does around it.
     Every other optimiser makes its own step.
+
+    Args:
+        optimizer: Of parameters with gradients.
+        max_norm: Largest norm.
+        stacked: Clip each gradient by itself; these parameters are several, stacked along the first axis. None
+            clips all gradients together.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    clip_gradients(gradients, max_norm)
+    if stacked is None:
+        clip_gradients(gradients, max_norm)
+    else:
+        several = {id(parameter.grad) for parameter in stacked}
+        parts = [part.unbind(0) if id(part) in several else (part,) for part in gradients]
+        clip_each_gradient([one for part in parts for one in part], max_norm)
     states = [optimizer.state.get(parameter, {}) for parameter in parameters]
     # The first step makes the state.
     if len(gradients) != len(parameters) or not all(states) or not can_step_in_one_kernel(optimizer):

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from holdfast.experiments.car_training import (
-    COLUMNS,
-    NOTES,
-    STUDY,
-    draw_returns_by_panel,
-    plan_training,
-    return_lines,
-    run_training,
-)
+from holdfast.experiments.car_results import draw_returns_by_panel, return_lines
+from holdfast.experiments.car_training import COLUMNS, NOTES, STUDY, plan_choice, plan_training, run_training
 from holdfast.experiments.drivers import Driver, dqn, ez_greedy, msa_dqn, per_dqn, temporl_dqn
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
@@ -26,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LARGER_BATCHES",
     "METHODS",
-    "UNSCALED",
+    "SCALED",
     "WITHOUT_BOOTSTRAP",
     "draw_against_larger_batches",
     "draw_mountain_car",
@@ -42,6 +35,9 @@ _LARGER_BATCHES = {
     "εz-greedy, larger batches": (*_OWN, ez_greedy(8, 8), ez_greedy(16, 16)),
 }
 """Who is drawn in which panel, figure by figure."""
+
+_CHOOSING = (per_dqn(8), dqn(), temporl_dqn(8))
+"""Who chooses the reading of the paper."""
 
 
 def draw_mountain_car(rows: Table) -> Figure:
@@ -73,12 +69,21 @@ def _drivers(panels: Mapping[str, Sequence[Driver]]) -> tuple[Driver, ...]:
     return tuple({driver.name: driver for panel in panels.values() for driver in panel}.values())
 
 
+def plan_figure(
+    scale: str, panels: Mapping[str, Sequence[Driver]], runs: int
+) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """The published jobs of a figure, and before them, of the first, those that choose the reading."""
+    if panels is _METHODS:
+        yield from plan_choice(scale, _CHOOSING)
+    yield from plan_training(scale, _drivers(panels), runs)
+
+
 METHODS, WITHOUT_BOOTSTRAP, LARGER_BATCHES = (
     Experiment(
         label=label,
         title=f"MountainCar: {title}",
         columns=COLUMNS,
-        plan=partial(plan_training, drivers=_drivers(panels), runs=runs),
+        plan=partial(plan_figure, panels=panels, runs=runs),
         run=run_training,
         draw=draw,
         summary=return_lines,
@@ -104,10 +109,10 @@ METHODS, WITHOUT_BOOTSTRAP, LARGER_BATCHES = (
     )
 )
 
-UNSCALED = replace(
+SCALED = replace(
     METHODS,
-    label="fig:mtcar_unscaled",
-    title=f"{METHODS.title}, observations as they are",
-    plan=partial(plan_training, drivers=_drivers(_METHODS), runs=20, scaled=False),
+    label="fig:mtcar_scaled",
+    title=f"{METHODS.title}, observations in [-1, 1]",
+    plan=partial(plan_training, drivers=_drivers(_METHODS), runs=20, scaled="space"),
 )
-"""The first of them with positions and velocities as they are."""
+"""The first of them with positions and velocities scaled to [−1, 1] in Baselines' reading too."""

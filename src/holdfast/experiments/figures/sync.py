@@ -24,21 +24,22 @@ Floats = NDArray[np.float64]
 _RULES = ("q", "combined", "all")
 _DRAWN = "combined"
 _TITLES = {"q": "Q-learning", "combined": "PerQ-learning", "all": "PerQ-learning, all sub-transitions"}
-_SIZES = {"smoke": (3, 40), "laptop": (20, 400), "paper": (100, 400)}
-"""Runs and iterations."""
+_SIZES = {"smoke": (3, 40, 1), "laptop": (20, 400, 10), "paper": (100, 400, 10)}
+"""Runs, iterations, and after how many of them errors are stored again."""
 _SHOWN = 200
 """Iterations that are drawn."""
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
     """One job for each rule: its runs are computed side by side, from seed 0 on."""
-    runs, iterations = _SIZES[scale]
+    runs, iterations, every = _SIZES[scale]
+    sizes = {"runs": runs, "iterations": iterations, "every": every}
     for rule in _RULES:
-        yield {"rule": rule, "k_max": 6, "alpha": 0.1, "gamma": 0.99, "runs": runs, "iterations": iterations}, 0
+        yield {"rule": rule, "k_max": 6, "alpha": 0.1, "gamma": 0.99, **sizes}, 0
 
 
 def run(job: Job, place: Path) -> dict[str, Any]:
-    """The largest error of each run and persistence, before the first iteration and after each."""
+    """The largest error of each run and persistence, before the first iteration and after some."""
     from holdfast.envs import make_env
     from holdfast.tabular import learn_synchronously
 
@@ -53,8 +54,9 @@ def run(job: Job, place: Path) -> dict[str, Any]:
         iterations=setting["iterations"],
         seeds=seeds,
     )
-    errors = result.errors_by_k
-    seed, iteration, index = np.meshgrid(seeds, *map(np.arange, errors.shape[1:]), indexing="ij")
+    stored = np.arange(0, setting["iterations"] + 1, setting["every"])
+    errors = result.errors_by_k[:, stored]
+    seed, iteration, index = np.meshgrid(seeds, stored, np.arange(errors.shape[2]), indexing="ij")
     columns = {"seed": seed, "iteration": iteration, "k": duration_at(index), "error": errors}
     return {name: values.ravel() for name, values in columns.items()}
 
