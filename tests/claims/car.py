@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.experiments.car_results import published_rows
+from holdfast.experiments.figures.suite import SUITE
+from holdfast.experiments.figures.suite.measures import agents_of, measure
+from holdfast.experiments.figures.suite.tasks import TASKS
 from holdfast.experiments.tables import Table, matrix, select
 from holdfast.stats.estimates import mean_estimate
 from tests.claims.findings import Evidence, Finding, Findings, told
@@ -81,3 +84,18 @@ def larger_spread(ours: str, theirs: str) -> Evidence:
         return {"": [Finding(f"deviation over seeds: {ours} {mine:.1f}, {theirs} {other:.1f}", mine > other)]}
 
     return find
+
+
+def known_from_suite(kept: Kept) -> str:
+    """What the learning suite has on MountainCar, which is trained with other settings than the paper's."""
+    rows = kept.table(SUITE)
+    task = next(task for task in TASKS if task.environment == "MountainCar-v0")
+    told_of = []
+    for agent in agents_of(rows) if rows is not None else ():
+        assert rows is not None
+        found = measure(rows, agent, task)
+        if found is not None:
+            mean = told(mean_estimate(found.ends), 1).replace("+", "")
+            told_of.append(f"{agent} {mean} ({len(found.seeds)} seeds)")
+    settings = f"known with other settings, {task.steps:,} steps ([results.md](results.md)): "
+    return settings + ", ".join(told_of) if told_of else ""

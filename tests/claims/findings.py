@@ -162,12 +162,18 @@ def _chain(rows: Table, grid: str, horizon: int) -> tuple[Floats, Floats, Floats
     return own["k_max"][order], relative[order], own["row_entropy"][order]
 
 
-def kemeny_minima(horizons: Sequence[int]) -> Evidence:
-    """Where Kemeny's constant is least, and whether it has risen again at the largest K_max."""
+def kemeny_minima(horizons: Sequence[int], differ: bool = False) -> Evidence:
+    """Where Kemeny's constant is least, and whether it has risen again at the largest K_max.
+
+    Args:
+        horizons: H.
+        differ: Whether the minimum is claimed to lie at another K_max on each grid.
+    """
 
     def find(kept: Kept) -> Findings:
         rows = kept.figure("kem_complete")
-        found = []
+        found: list[Finding] = []
+        places: list[int] = []
         for horizon in horizons if rows is not None else ():
             for grid, title in _CHAINS.items():
                 assert rows is not None
@@ -176,6 +182,10 @@ def kemeny_minima(horizons: Sequence[int]) -> Evidence:
                 name = f"{title}, H={horizon}" if len(horizons) > 1 else title
                 is_so = bool(k_max[least] > 1 and kemeny[-1] > kemeny[least])
                 found.append(Finding(f"{name}: {kemeny[least]:.3f} at K={k_max[least]:.0f}", is_so))
+                places.append(int(k_max[least]))
+        if differ and places:
+            told_places = ", ".join(map(str, places))
+            found.append(Finding(f"another K on each grid: {told_places}", len(set(places)) == len(places)))
         return {"": found}
 
     return find
@@ -195,19 +205,22 @@ def entropy_maxima(kept: Kept) -> Findings:
 
 
 def flag_rates(label: str, k_values: Sequence[int], rises: bool = True) -> Evidence:
-    """The share of random episodes that reach the flag, with its interval, claimed to rise with K."""
+    """The share of random episodes that reach the flag, with its interval.
+
+    It is claimed to rise with K: the interval must lie above that of the K before.
+    """
 
     def find(kept: Kept) -> Findings:
         rows = kept.figure(label)
         found: list[Finding] = []
-        before = -1.0
+        before: float | None = None
         for k in k_values if rows is not None else ():
             assert rows is not None
             own = select(rows, k_max=k)
             rate, low, high = (100.0 * float(own[name][0]) for name in ("reached", "reached_low", "reached_high"))
-            is_so = high > before or not rises
+            is_so = before is None or low > before or not rises
             found.append(Finding(f"K={k}: {rate:.2f} % ({low:.2f}–{high:.2f})", is_so))
-            before = rate
+            before = high
         return {"": found}
 
     return find

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.claims.car import car_gap, larger_spread, reaches_optimum, several
+from tests.claims.car import car_gap, known_from_suite, larger_spread, reaches_optimum, several
 from tests.claims.findings import (
     FAILS,
     HOLDS,
@@ -176,7 +176,7 @@ EXPLORATION = (
         "Random options of up to K steps cross the grids faster: Kemeny's constant is least above K = 1, at "
         "another K on each grid.",
         "`fig:Kemeny`",
-        kemeny_minima((30,)),
+        kemeny_minima((30,), differ=True),
         _STUDY.format("Kemeny"),
         "kem_complete",
         "Holes as walls. With holes that lead back to the start or are ordinary cells there is less of a minimum "
@@ -207,10 +207,10 @@ EXPLORATION = (
     Measured(
         "With a larger K random options of up to K steps reach the flag more often.",
         "`fig:adv_exploration`",
-        flag_rates("adv_exploration", (1, 2, 4, 8, 16, 32)),
+        flag_rates("adv_exploration", (1, 2, 4, 8, 16, 32, 64)),
         _STUDY.format("adv_exploration"),
         "adv_exploration",
-        "Up to K = 32; the rate at 64 is that at 32 within its interval.",
+        "Below K = 8 nobody reached it in 10,000 episodes, so those rates order nothing.",
     ),
     Measured(
         "They cover a wider region of the state space.",
@@ -392,6 +392,7 @@ CAR = (
         _CAR.format("mtcar"),
         "mtcar",
         "Optimal: a greedy return above −110.",
+        known_from_suite,
     ),
     Measured(
         "DQN and TempoRL do not converge to the optimal policy.",
@@ -406,6 +407,7 @@ CAR = (
         several(car_gap("PerDQN(8)", "DQN"), car_gap("PerDQN(8)", "TempoRL(8)")),
         _CAR.format("mtcar"),
         "mtcar",
+        known=known_from_suite,
     ),
     Measured(
         "Without the bootstrap (MSA-DQN) performance falls, to about TempoRL's.",

@@ -35,9 +35,18 @@ SMALL: dict[str, Any] = {
 """Arguments that DQN has too, for runs of a few dozen steps."""
 
 
+SMALL_OWN: dict[str, Any] = {
+    "head_arch": [4],
+    "k_max": 4,
+    "initial_values": "zero",
+    "learning_rate_falls_to": 1.0,
+}
+"""Arguments that DQN does not have: weights move when and as far as DQN's do."""
+
+
 def _agent(algorithm: Algorithm) -> Factory:
     def make(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> OptionDQN:
-        own = {"head_arch": [4], "k_max": 4, **algorithm.stands_for}
+        own = {**SMALL_OWN, **algorithm.stands_for}
         agent: OptionDQN = algorithm.load()(policy, env, **{**SMALL, **own, **overrides})
         return agent
 

@@ -40,11 +40,11 @@ class Watch(BaseCallback):
         return [step for step, before, after in pairs if not same(before, after)]
 
 
-def both(make, env, total, pieces=1, own=None, **overrides):
-    """Our agent, with ``own`` arguments too, and SB3's after the same training, each with what was seen of it."""
+def both(make, env, total, pieces=1, **overrides):
+    """Our agent and SB3's after the same training, each with what was seen of it."""
     found = []
-    for factory, more in ((make, own or {}), (make_dqn, {})):
-        model, watch = factory(env(), **overrides, **more), Watch()
+    for factory in (make, make_dqn):
+        model, watch = factory(env(), **overrides), Watch()
         for _ in range(pieces):
             model.learn(total, callback=watch, reset_num_timesteps=False)
         found += [model, watch]
@@ -77,7 +77,7 @@ def test_pieces_add_up_as_with_dqn(make, train_freq):
 
 
 def test_pieces_of_a_run_are_the_run(make):
-    fixed = {"exploration_initial_eps": 0.3, "exploration_final_eps": 0.3, "learning_rate_falls_to": 1.0}
+    fixed = {"exploration_initial_eps": 0.3, "exploration_final_eps": 0.3, "learning_rate": 1e-3}
     if make(vector()).prioritized:
         fixed["priority_beta0"] = 1.0
     whole = make(vector(), **fixed).learn(40)
@@ -194,7 +194,6 @@ def test_every_parameter_learns(make):
 
 def test_gradients_are_clipped(make):
     plain = {"policy_kwargs": {"net_arch": [8], "optimizer_class": th.optim.SGD}, "learning_rate": 1.0}
-    plain |= {"learning_rate_falls_to": 1.0, "initial_values": "zero"}
     moved = {}
     for norm in (1e-4, 1e4):
         model = make(vector(), max_grad_norm=norm, gradient_steps=0, **plain).learn(30)
@@ -234,9 +233,7 @@ def test_the_learning_rate_follows_its_schedule(make):
 @pytest.mark.parametrize(("n_envs", "interval"), [(1, 7), (2, 8), (2, 7)])
 def test_the_target_network_follows_when_that_of_dqn_does(make, n_envs, interval):
     settings = {"target_update_interval": interval, "learning_starts": 2}
-    # Where values begin, the target network's begin too.
-    own = {"initial_values": "zero"}
-    _, seen, _, expected = both(make, lambda: vector(n_envs), 50, own=own, **settings)
+    _, seen, _, expected = both(make, lambda: vector(n_envs), 50, **settings)
     assert seen.target_changes == expected.target_changes
     assert len(seen.target_changes) >= 6
 

@@ -15,7 +15,7 @@ from holdfast.experiments.campaign import Standing, check_campaign_folder, run_c
 from holdfast.experiments.engines.local import LocalEngine
 from holdfast.experiments.kept_rows import keep_rows
 from holdfast.experiments.manifest import digest, read_manifest
-from holdfast.experiments.shared_rows import kept_folders
+from holdfast.experiments.shared_rows import kept_folders, kept_table
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.store import KeptRows, Store, read_campaign, row_folder
 from tests.experiments.campaigns import contents, prepare
@@ -254,3 +254,28 @@ def test_kept_rows_are_looked_for_here_and_in_the_clone(folder: Path, monkeypatc
     keep_rows(STEPS, [folder / "steps"], Path("results", "steps"))
     (folder / "results" / "reproduce").mkdir()
     assert kept_folders() == [*in_the_clone, Path("results", "steps")]
+
+
+def test_rows_of_a_figure_are_found_in_whichever_folders_they_are_kept(folder: Path) -> None:
+    campaign(STEPS, folder / "steps")
+    campaign(HIGHER, folder / "higher", seeds=(2,), fresh=True)
+    keep_rows(STEPS, [folder / "steps"], folder / "kept" / "steps")
+    assert keep_rows(HIGHER, [folder / "higher"], folder / "kept" / "higher").total == 1
+    folders = sorted((folder / "kept").iterdir())
+    found = kept_table(HIGHER, "smoke", folders)
+    campaign(HIGHER, folder / "whole")
+    _, whole = read_campaign(folder / "whole", HIGHER)
+    assert found is not None
+    assert {name: column.tolist() for name, column in found.items()} == {
+        name: column.tolist() for name, column in whole.items()
+    }
+    steps = kept_table(STEPS, "smoke", folders)
+    assert steps is not None
+    assert set(steps["seed"]) == {0, 1}
+    assert kept_table(HIGHER, "smoke", []) is None
+    # Damaged rows are not passed over.
+    rows = folder / "kept" / "steps" / "rows.csv"
+    data = rows.read_bytes()
+    rows.write_bytes(data[:-2] + (b"8" if data[-2:-1] != b"8" else b"9") + b"\n")
+    with pytest.raises(ValueError, match="damaged"):
+        kept_table(HIGHER, "smoke", folders)

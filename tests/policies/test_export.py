@@ -332,6 +332,21 @@ def random_table(seed: int = 0, shape: tuple[int, ...] = (30, 3, 4)) -> Any:
     return np.random.default_rng(seed).integers(4, size=shape) / 4
 
 
+def test_a_cost_of_decisions_is_told_and_bounds_the_margin(tmp_path: Path) -> None:
+    space, file = SPACES["box"], tmp_path / "policy.onnx"
+    run = saved(policy_for(space, decision_cost=0.5), tmp_path / "run")
+    assert export_onnx(run, file, check=50).metadata["decision_cost"] == "0.5"
+    same(run, file, space)
+    # 0.5 is the margin from which on it pays to drop a hold.
+    assert export_onnx(run, file, interrupt_margin=0.5, check=1).metadata["interrupt_margin"] == "0.5"
+    with pytest.raises(
+        ValueError, match=r"^interrupt_margin must be at least decision_cost, which is 0\.5, not 0\.4"
+    ):
+        export_onnx(run, file, interrupt_margin=0.4)
+    free = saved(policy_for(space), tmp_path / "free")
+    assert "decision_cost" not in export_onnx(free, file, check=1).metadata
+
+
 @pytest.mark.parametrize("firsts", [(0, 0), (1, -2)])
 @pytest.mark.parametrize("tolerance", [None, 0.0, 0.25])
 def test_tables(tolerance: float | None, firsts: tuple[int, int], tmp_path: Path) -> None:

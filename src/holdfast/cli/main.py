@@ -33,6 +33,7 @@ _VERBS = (
     "plot",
     "solve",
     "sweep",
+    "tradeoff",
     "reproduce",
     "doctor",
     "docs",

@@ -372,7 +372,8 @@ OWN_ARGUMENTS = (
         "interrupt_margin",
         None,
         "float | None",
-        "Drop a greedy option when another is better by more than this; None never does.",
+        "Drop a greedy option when another is better by more than this; None never does. With a "
+        "``decision_cost`` that cost is the natural margin: from there on dropping pays.",
         _or_none(real(0.0)),
         in_policy=True,
     ),

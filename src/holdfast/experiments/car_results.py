@@ -81,7 +81,7 @@ def _shown(rows: Table) -> Table:
 def return_lines(rows: Table) -> list[str]:
     """Which reading was chosen, and a line for each agent.
 
-    A line has greedy means over published seeds at thirds of the training, and how many ever reached the flag.
+    A line has the number of runs, how many ever reached the flag, and greedy means at thirds of the training.
     """
     lines = [
         f"seeds that choose, {name}: " + ", ".join(f"{reading} {area:.1f}" for reading, area in areas.items())
@@ -93,9 +93,7 @@ def return_lines(rows: Table) -> list[str]:
     width = max(14, *(len(name) + 2 for name in own["driver"].tolist()))
     steps = np.unique(own["step"])
     at = [steps[np.searchsorted(steps, part * steps[-1] - 1e-6)] for part in (1 / 3, 2 / 3, 1.0)]
-    lines.append(
-        f"{'greedy':<{width}}{'runs':>5}{'reached flag':>14}" + "".join(f"{f'at {step:,.0f}':>15}" for step in at)
-    )
+    lines.append(f"{'greedy':<{width}}{'runs':>5}{'flag':>6}" + "".join(f"{f'at {step:,.0f}':>14}" for step in at))
     for name in dict.fromkeys(own["driver"].tolist()):
         found, trained = (_returns(own, str(name), column) for column in ("greedy", "return"))
         assert found is not None
@@ -106,7 +104,7 @@ def return_lines(rows: Table) -> list[str]:
             mean, _, high = mean_interval(returns[:, x == step][:, 0])
             cells.append(f"{mean:.1f}" + ("" if np.isnan(high) else f" ±{high - mean:.0f}"))
         reached = int(((returns > WORST) | (trained[1] > WORST)).any(axis=1).sum())
-        lines.append(f"{name:<{width}}{len(returns):>5}{reached:>14}" + "".join(f"{cell:>15}" for cell in cells))
+        lines.append(f"{name:<{width}}{len(returns):>5}{reached:>6}" + "".join(f"{cell:>14}" for cell in cells))
     return lines
 
 

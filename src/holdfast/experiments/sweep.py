@@ -21,7 +21,7 @@ from holdfast.stats.estimates import mean_interval
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SWEEP", "grid_jobs"]
+__all__ = ["SWEEP", "grid_jobs", "train_options"]
 
 COLUMNS = ("episode", "step", "return", "length", "decisions")
 
@@ -85,7 +85,7 @@ def grid_jobs(
             if name in options.get("set", {}):
                 raise InputError(f"grid and set must not both name {name!r}", "grid", "set")
         setting = _following_the_hold(_setting(options, named), known["gamma"].default)
-        config = make_config(_train_options(setting))
+        config = make_config(train_options(setting))
         check_agent(config)
         # A map file becomes its map: it may be another one tomorrow, or not be there.
         setting |= {"environment": config.environment, "env_label": config.label}
@@ -130,7 +130,7 @@ def _following_the_hold(setting: dict[str, Any], usual_gamma: float) -> dict[str
     return found
 
 
-def _train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
+def train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
     """A setting as ``holdfast.runs.train`` takes it."""
     options = {name: setting[name] for name in _OPTIONS if setting.get(name) is not None}
     if "env_label" in options:
@@ -147,7 +147,7 @@ def run(job: Job, place: Path) -> Mapping[str, Any]:
     """Train; a row per episode."""
     from holdfast.experiments.training import episode_columns, train_job
 
-    trained = train_job({**_train_options(job.setting), "seed": job.seed}, place)
+    trained = train_job({**train_options(job.setting), "seed": job.seed}, place)
     episodes = episode_columns(trained, COLUMNS)
     # Steps of the environment, not decisions, so that settings are compared over the same time.
     for name in ("step", "length"):

@@ -28,7 +28,8 @@ class PerQLearning(TabularLearner):
     Paper: Algorithm alg:PerQ
 
     Args:
-        k_max: Largest persistence; with 1 this is Q-learning. The last of ``persistences`` where they are given.
+        k_max: Largest persistence; with 1 this is Q-learning. Where ``persistences`` are given it is the last of
+            them: the default gives way to them, and any other number is refused.
         target_value: V(s'), over all ``"options"`` or over ``"primitive"`` actions alone.
         interrupt_margin: Cut a greedy option where another option is better than holding on by more than this;
             None carries every option through. Exploratory options are never cut. Not less than ``decision_cost``,

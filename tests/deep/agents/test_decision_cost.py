@@ -57,7 +57,7 @@ def test_targets_are_clipped_at_what_rewards_and_costs_allow() -> None:
     assert model._target_bounds() == pytest.approx((-4.5, 10.0))
 
 
-def test_a_run_with_a_cost_goes_on_exactly_and_its_policy_remembers_it(
+def test_the_policy_of_a_run_remembers_the_cost_and_refuses_a_smaller_margin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -73,16 +73,23 @@ def test_a_run_with_a_cost_goes_on_exactly_and_its_policy_remembers_it(
     assert main(["evaluate", str(run), "--interrupt-margin", "0.2", "--episodes", "1"]) == 0
 
 
-def test_a_state_of_another_cost_is_refused() -> None:
-    model = agent(decision_cost=0.2)
+@pytest.mark.parametrize("shared_draws", [True, False])
+def test_a_restored_agent_goes_on_as_the_one_that_never_stopped(shared_draws: bool) -> None:
+    # Draws come from the process's generators, so that the first has to be done before the second is restored.
+    model = agent(decision_cost=0.2, shared_draws=shared_draws)
     model.learn(80)
     state = model.state()
-    twin = agent(decision_cost=0.2)
+    model.learn(80, reset_num_timesteps=False)
+    twin = agent(decision_cost=0.2, shared_draws=shared_draws)
     twin.restore(state)
-    for one, other in zip(model.q_net.parameters(), twin.q_net.parameters(), strict=True):
+    twin.learn(80, reset_num_timesteps=False)
+    for one, other in zip(model.policy.parameters(), twin.policy.parameters(), strict=True):
         assert (one == other).all()
+
+
+def test_a_state_of_another_cost_is_refused() -> None:
     with pytest.raises(ValueError, match="decision_cost"):
-        agent(decision_cost=0.1).restore(state)
+        agent(decision_cost=0.1).restore(agent(decision_cost=0.2).state())
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,14 @@ def test_decisions_that_cost(arguments):
     assert_close(learned(PricedDelay, 500, decision_cost=PricedDelay.cost, **arguments), PricedDelay)
 
 
+def test_decisions_that_cost_without_the_bootstrap():
+    # As MSA-DQN, which learns nothing of holds that the end of the episode cuts short.
+    values = learned(PricedDelay, 500, decision_cost=PricedDelay.cost, bootstrap=False)
+    expected = PricedDelay.values(3)
+    np.testing.assert_allclose(values[0, :, :2], expected[0, :, :2], atol=0.02)
+    np.testing.assert_allclose(values[1, :, 0], expected[1, :, 0], atol=0.02)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [{}, {"target_value": "double", "prioritized": False}])
 def test_a_cost_makes_the_longest_good_hold_the_best(arguments):

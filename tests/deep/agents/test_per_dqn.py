@@ -41,7 +41,7 @@ def test_where_the_text_is_silent_baselines_is_a_reading_of_its_own():
 
 
 def test_without_held_exploration_random_actions_last_one_step_and_all_persistences_are_learned():
-    settings = {**SMALL, "exploration_initial_eps": 0.5, "exploration_final_eps": 0.5}
+    settings = {**SMALL, "gradient_steps": 1, "exploration_initial_eps": 0.5, "exploration_final_eps": 0.5}
     model = PerDQN("MlpPolicy", diaries(1, lengths=[10**6]), k_max=5, exploration="primitive", **settings)
     decisions = watch_decisions(model)
     before = model.q_net.heads.layers[-1].weight.clone()

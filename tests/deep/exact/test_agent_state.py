@@ -206,6 +206,17 @@ CASES = {
     "skips of one": Case(arguments={"pad_terminal": False, "prioritized": False}, agent=TempoRLDQN),
     "the paper's update": Case(2, arguments=PerDQN.plain()),
     "some persistences": Case(2, arguments={"k_max": 4, "persistences": [1, 2, 4]}),
+    "priced": Case(2, arguments={"decision_cost": 0.2, "persistences": [1, 2, 4]}),
+    "priced with own draws": Case(
+        2,
+        arguments={
+            "decision_cost": 0.2,
+            "shared_draws": False,
+            "clip_targets": True,
+            "target_value": "double",
+            "interrupt_margin": 0.2,
+        },
+    ),
     "held exploration": Case(2, arguments={"durations": "zeta"}, agent=EZGreedyDQN),
 }
 STEPS, STOPPED = 130, 70

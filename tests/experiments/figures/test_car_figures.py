@@ -162,7 +162,7 @@ def test_pictures_show_everybody(label: str, tmp_path: Path) -> None:
 def test_the_table_by_hand() -> None:
     rows = made_up(["PerDQN(8)"], {100: [-205.0, -185.0, -115.0], 101: [-205.0, -205.0, -205.0]})
     lines = check_summary(find_experiment("mtcar"), rows)
-    assert lines[0].split() == ["greedy", "runs", "reached", "flag", "at", "1,000", "at", "2,000", "at", "3,000"]
+    assert lines[0].split() == ["greedy", "runs", "flag", "at", "1,000", "at", "2,000", "at", "3,000"]
     # Two seeds: t = 12.706 with one degree of freedom, so 10 · 12.706 and 45 · 12.706.
     assert lines[1].split() == ["PerDQN(8)", "2", "1", "-200.0", "±0", "-190.0", "±127", "-155.0", "±572"]
 

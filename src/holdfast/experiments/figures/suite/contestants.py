@@ -109,6 +109,10 @@ class Contestant:
         return _written_out(self.algorithm, given) if self.library == "holdfast" else given
 
 
+_CAME_LATER = frozenset({"clip_gradients", "decision_cost", "exploration", "initialization"})
+"""Arguments that came after the first rows, with defaults that change nothing: left out unless they are given."""
+
+
 def _written_out(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """An agent's arguments with its defaults, so that rows of other defaults are those of another job."""
     import holdfast.deep
@@ -117,7 +121,7 @@ def _written_out(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
     defaults = {
         argument.name: list(argument.default) if isinstance(argument.default, tuple) else argument.default
         for argument in (*SB3_ARGUMENTS, *getattr(holdfast.deep, algorithm).own_arguments)
-        if argument.identifies
+        if argument.identifies and argument.name not in _CAME_LATER
     }
     # Only one of the two is given.
     defaults.pop("persistences" if "k_max" in given else "k_max", None)
