@@ -124,7 +124,7 @@ def test_every_link_of_the_description_is_absolute_and_leads_to_a_file(distribut
         assert target.startswith("https://"), target
         own = re.fullmatch(rf"{re.escape(REPOSITORY)}/(?:blob|raw)/HEAD/([^#]+)(?:#.*)?", target)
         assert own is None or (ROOT / own[1]).is_file(), target
-    assert sum(f"{REPOSITORY}/raw/" in target for target in targets) == 2, "pictures, as files"
+    assert sum(f"{REPOSITORY}/raw/" in target for target in targets) == 3, "pictures, as files"
 
 
 def test_the_citation_is_of_the_same_version_and_place() -> None:

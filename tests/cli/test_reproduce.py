@@ -66,7 +66,7 @@ def test_the_errors_of_synchronous_learning(capsys: pytest.CaptureFixture[str]) 
     with Path("flat/sync.csv").open(newline="") as file:
         flat = list(csv.DictReader(file))
     assert list(flat[0]) == [
-        *("rule", "k_max", "alpha", "gamma", "runs", "iterations"),
+        *("rule", "k_max", "alpha", "gamma", "runs", "iterations", "every"),
         *("seed", "iteration", "k", "error"),
     ]
     assert [float(row["error"]) for row in flat] == rows["error"].tolist()
@@ -225,7 +225,7 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         ("reproduce sync -o .", "must be empty or hold a campaign"),
         ("reproduce ladders:NO_EXPERIMENT", "must be a holdfast.experiments.spec.Experiment, and is none"),
         ("reproduce nowhere:AT_ALL", "importing nowhere raised ModuleNotFoundError"),
-        ("plot fig:sync", "fig:sync has no stored rows yet in results/reproduce: run holdfast reproduce sync"),
+        ("plot fig:mtcar", "fig:mtcar has no stored rows yet in results/reproduce: run holdfast reproduce mtcar"),
         ("plot fig:sync here", "fig:sync has no stored rows yet in here: run holdfast reproduce sync"),
         ("plot fig:sinc", "did you mean sync or sync_val?"),
         ("plot fig:sync a b", "must be given with one folder of rows at most"),

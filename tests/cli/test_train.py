@@ -218,7 +218,7 @@ def test_a_set_on_the_command_line_takes_the_place_of_a_files_k_max() -> None:
         ("CartPole-v1 --persistences 1,2 --set k_max=4", "persistences say the same thing"),
         ("CartPole-v1 --persistences 1,2 --set persistences=[1,4]", "--persistences must be given once"),
         ("CartPole-v1 --algo ez-dqn --persistences 1,2", "--persistences must not be given for ez-dqn"),
-        ("cliff --algo perq --persistences 1,2", "--persistences must not be given for perq"),
+        ("cliff --algo q --persistences 1,2", "--persistences must not be given for q"),
         ("CartPole-v1 --algo dqn --set persistences=[1,2]", "--algo dqn stands for persistences=None"),
         ("CartPole-v1 --set dueling=both", "dueling must be False, True, 'heads' or 'options', not 'both'"),
         ("CartPole-v1 --set explore_by=episodes", "explore_by must be one of 'options', 'steps'"),

@@ -15,6 +15,7 @@ from holdfast.envs import grid_picture
 
 TABULAR = ("q", "perq", "msa-q", "temporl-q", "ez-q")
 DEEP = ("dqn", "perdqn", "msa-dqn", "temporl-dqn", "ez-dqn")
+CONTINUOUS = {"td3": "dqn", "pertd3": "perdqn"}
 
 
 def figure_with_a_line() -> Figure:
@@ -24,14 +25,15 @@ def figure_with_a_line() -> Figure:
 
 
 def test_every_algorithm_has_its_colour_and_shares_it_with_its_twin_only() -> None:
-    assert set(ALGORITHM_COLORS) == {*TABULAR, *DEEP}
+    assert set(ALGORITHM_COLORS) == {*TABULAR, *DEEP, *CONTINUOUS}
     for names in (TABULAR, DEEP):
         assert len({algorithm_color(name) for name in names}) == 5
     assert [algorithm_color(name) for name in TABULAR] == [algorithm_color(name) for name in DEEP]
+    assert all(algorithm_color(name) == algorithm_color(twin) for name, twin in CONTINUOUS.items())
 
 
 def test_an_unknown_algorithm_has_none() -> None:
-    with pytest.raises(ValueError, match=r"^name must be one of q, dqn, perq, .*, not 'sarsa'$"):
+    with pytest.raises(ValueError, match=r"^name must be one of q, dqn, td3, perq, .*, not 'sarsa'$"):
         algorithm_color("sarsa")
 
 

@@ -14,7 +14,7 @@ from holdfast.envs.registration import GRID_ID
 
 IDS = [f"holdfast/{name}-v0" for name in ("Cliff", "Bridge", "ZigZag", "Open", "SyncGrid", "FrozenLake16")]
 
-FINE = [f"holdfast/{name}Fine-v0" for name in ("MountainCar", "CartPole", "Acrobot")]
+FINE = [f"holdfast/{name}Fine-v0" for name in ("MountainCar", "CartPole", "Acrobot", "Pendulum")]
 
 
 @pytest.mark.parametrize("name", IDS)

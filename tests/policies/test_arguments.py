@@ -33,7 +33,7 @@ def test_what_may_be_set() -> None:
     assert set(ALGORITHMS["perq"].arguments()) == {
         *("k_max", "alpha", "gamma", "epsilon", "initial_value", "initial_std", "step_limit"),
         *("greedy_ties", "target_value", "interrupt_margin", "decision_tolerance"),
-        *("persistences", "decision_cost"),
+        *("persistences", "decision_cost", "exploration"),
     }
     deep = set(ALGORITHMS["perdqn"].arguments())
     assert {"policy", "learning_rate", "policy_kwargs", "schedule_steps", "k_max", "bootstrap"} <= deep

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -94,6 +95,8 @@ def test_the_map_says_what_the_policy_does(runs: Path) -> None:
 def test_axes_that_change_the_choice_are_chosen(runs: Path) -> None:
     class Picky:
         """Looks at the last two numbers alone."""
+
+        policy = SimpleNamespace(action_space=gymnasium.spaces.Discrete(2))
 
         def decide(self, observation: np.ndarray) -> object:
             class Choice:

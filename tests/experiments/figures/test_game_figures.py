@@ -83,7 +83,7 @@ def test_dqn_differs_from_perdqn_in_nothing_but_persistences() -> None:
     ours, theirs = jobs["PerDQN(4)"], jobs["DQN"]
     assert (ours["k_max"], ours["persistences"]) == (4, None)
     assert {name: ours[name] for name in theirs} == theirs
-    assert set(ours) - set(theirs) == {"k_max", "persistences"}
+    assert set(ours) - set(theirs) == {"k_max", "persistences", "decision_cost"}
     assert {name for name in ours if ours[name] != jobs["PerDQN(4), own draws"][name]} == {"shared_draws"}
     assert {name for name in ours if ours[name] != jobs["PerDQN(4), interrupted"][name]} == {"interrupt_margin"}
 
