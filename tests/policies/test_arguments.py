@@ -40,10 +40,11 @@ def test_what_may_be_set() -> None:
     assert not deep & {"env", "seed", "device", "verbose", "replay_buffer_class", "_init_setup_model"}
     ez, temporl = (set(ALGORITHMS[name].arguments()) for name in ("ez-dqn", "temporl-dqn"))
     assert ez - deep == {"durations", "mu"}
-    assert deep - ez == {"bootstrap", "decision_tolerance", "interrupt_margin", "persistences"}
+    held = {"bootstrap", "decision_tolerance", "interrupt_margin", "persistences", "decision_cost", "exploration"}
+    assert deep - ez == held
     assert temporl - deep == {"pad_terminal"}
     fixed = {"bootstrap", "dueling", "target_value", "explore_by", "persistences", "shared_draws"}
-    assert deep - temporl == fixed
+    assert deep - temporl == {*fixed, "decision_cost", "exploration"}
     assert ALGORITHMS["perdqn"].holds
     assert not ALGORITHMS["dqn"].holds
 
