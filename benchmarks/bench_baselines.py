@@ -22,7 +22,8 @@ def tables(settings: Settings) -> Iterator[Table]:
     """Environment steps per second of every deep algorithm."""
     th.set_num_threads(1)
     steps = 20 if settings.quick else 1000
-    agents = {_name(algorithm): _agent(algorithm) for algorithm in ALGORITHMS.values() if algorithm.is_deep}
+    compared = (found for found in ALGORITHMS.values() if found.is_deep and not found.is_continuous)
+    agents = {_name(algorithm): _agent(algorithm) for algorithm in compared}
     agents[f"DQN, batch 32·{K_MAX}"] = _agent(ALGORITHMS["dqn"], batch_size=32 * K_MAX)
     for agent in agents.values():
         agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
