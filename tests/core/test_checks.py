@@ -16,6 +16,7 @@ from holdfast.core.checks import (
     check_probability,
     check_real,
     check_truth,
+    refuse_actions,
 )
 
 
@@ -211,3 +212,20 @@ def test_truth_is_a_bool(value):
 def test_nothing_else_is_true_or_false(value):
     with pytest.raises(TypeError, match="fire must be true or false, not "):
         check_truth("fire", value)
+
+
+def test_actions_that_there_are_pass():
+    refuse_actions("action must be", np.array([[0], [2]]), 3)
+    refuse_actions("action must be", np.array([[0.5, -1e9]]), None)
+
+
+@pytest.mark.parametrize(("actions", "shown"), [([[0], [3]], "[0 3]"), ([[-1]], "[-1]")])
+def test_numbers_of_actions_are_counted_from_0(actions, shown):
+    with pytest.raises(ValueError, match=sentence(f"action must be counted from 0 and in 0..2, not {shown}")):
+        refuse_actions("action must be", np.array(actions), 3)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_continuous_actions_are_finite(wrong):
+    with pytest.raises(ValueError, match=r"^action must be finite, not \[ *0\. +-?(nan|inf)\]$"):
+        refuse_actions("action must be", np.array([[0.0, wrong]]), None)

@@ -78,7 +78,7 @@ def play(n_envs, commands):
         before = fields_of(clock)
         if name == "begin":
             if any(chosen and not idle for chosen, idle in zip(details[0], slow.idle(), strict=True)):
-                with pytest.raises(ValueError, match=r"^mask must name idle environments only"):
+                with pytest.raises(ValueError, match=r"^mask must select idle environments only"):
                     clock.begin(*details)
                 assert fields_of(clock) == before
             else:
@@ -335,9 +335,9 @@ def test_restore_refuses_another_number_of_environments_and_changes_nothing():
     clock = OptionClock(2)
     clock.begin([True, True], [1, 2], [4, 2])
     before = fields_of(clock)
-    with pytest.raises(ValueError, match=r"^clock state 'action' must have shape \(2,\)$"):
+    with pytest.raises(ValueError, match=r"^clock state 'action' must have shape \(2,\), not \(3,\)$"):
         clock.restore(OptionClock(3).state())
-    with pytest.raises(ValueError, match=r"^clock state 'exploratory' must have shape \(2,\)$"):
+    with pytest.raises(ValueError, match=r"^clock state 'exploratory' must have shape \(2,\), not \(\)$"):
         clock.restore(OptionClock(2).state() | {"exploratory": False})
     assert fields_of(clock) == before
 
@@ -358,7 +358,7 @@ def test_an_option_cannot_begin_where_one_is_held():
     clock.begin([True, False], 1, 3)
     before = fields_of(clock)
     with pytest.raises(
-        ValueError, match=r"^mask must name idle environments only: an option is still held there$"
+        ValueError, match=r"^mask must select idle environments only: an option is still held there$"
     ):
         clock.begin([True, True], 2, 2)
     assert fields_of(clock) == before
@@ -399,7 +399,7 @@ def test_masks_have_one_entry_for_each_environment(mask):
     ("changes", "sentence"),
     [
         ({"left": [-1, 2]}, "elapsed and left of at least 0"),
-        ({"left": [0, 9]}, "add up to planned at most"),
+        ({"left": [0, 9]}, "their sum at most planned"),
         ({"left": [1.0, 2.7]}, "'left' must be whole numbers"),
         ({"exploratory": [0, 1]}, "'exploratory' must be bools"),
     ],

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.polynomial.polynomial import polyval
 
-from holdfast.core.history import PartialHistory, discounts, k_step_return
+from holdfast.core.compiling import compiled
+from holdfast.core.history import PartialHistory, discounts, is_terminal, k_step_return
 
 REWARDS = st.lists(st.floats(-100.0, 100.0), min_size=1, max_size=9)
 GAMMAS = st.one_of(st.sampled_from([0.0, 0.5, 0.99, 1.0]), st.floats(0.0, 1.0))
@@ -83,7 +84,7 @@ def test_returns_of_two_halves_make_the_whole(rewards, gamma, data):
 
 @pytest.mark.parametrize(("start", "k"), [(-1, 1), (0, 0), (0, -1), (0, 4), (2, 2), (3, 1)])
 def test_steps_outside_the_history_are_refused(start, k):
-    sentence = f"steps {start}..{start + k} must lie within the 3 that were executed"
+    sentence = f"steps {start}..{start + k} must lie within the 3 executed steps"
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         history_of([1.0, 2.0, 3.0]).k_step_return(start, k, 0.9)
 
@@ -184,6 +185,19 @@ def test_windows_outside_the_history_are_refused(i, j):
     sentence = f"a window must satisfy 0 <= i < j <= 3, not i={i}, j={j}"
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         history_of([1.0, 2.0, 3.0]).window(i, j)
+
+
+# --- terminal states ---
+
+
+def test_a_time_limit_is_an_end_only_where_nobody_looks_beyond_it():
+    done, timeout = np.array([0.0, 1.0, 1.0], np.float32), np.array([0.0, 0.0, 1.0], np.float32)
+    assert is_terminal(done, timeout, True).tolist() == [False, True, False]
+    assert is_terminal(done, timeout, False).tolist() == [False, True, True]
+    leaf = compiled(is_terminal)
+    for through in (True, False):
+        for step in range(3):
+            assert leaf(done[step], timeout[step], through) == is_terminal(done[step], timeout[step], through)
 
 
 # --- errors ---

@@ -13,17 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.core import saved_fields as saved
 from holdfast.core.errors import InputError
-from holdfast.core.saved_fields import (
-    json_copy,
-    restore_generator,
-    take,
-    take_array,
-    take_integer,
-    take_list,
-    take_mapping,
-    take_number,
-)
 
 HUGE = 10**400
 ANYTHING = [
@@ -49,23 +40,23 @@ JSON = st.recursive(
     max_leaves=8,
 )
 READERS = [
-    lambda state: take_mapping(state, "x"),
-    lambda state: take_integer(state, "x"),
-    lambda state: take_number(state, "x"),
-    lambda state: take_list(state, "x", int),
-    lambda state: take_array(state, "x", np.float64, (2,)),
-    lambda state: restore_generator(np.random.default_rng(0), state, "x"),
+    lambda state: saved.take_mapping(state, "x"),
+    lambda state: saved.take_integer(state, "x"),
+    lambda state: saved.take_number(state, "x"),
+    lambda state: saved.take_list(state, "x", int),
+    lambda state: saved.take_array(state, "x", np.float64, (2,)),
+    lambda state: saved.restore_generator(np.random.default_rng(0), state, "x"),
 ]
 
 
 def test_a_field_is_taken_as_it_is():
     value = object()
-    assert take({"x": value}, "x") is value
-    assert take(types.MappingProxyType({"x": None}), "x") is None
+    assert saved.take({"x": value}, "x") is value
+    assert saved.take(types.MappingProxyType({"x": None}), "x") is None
 
 
 @pytest.mark.parametrize("state", [{}, {"y": 1}, None, [1], "x", 3, np.zeros(3)])
-@pytest.mark.parametrize("read", [lambda state: take(state, "x"), *READERS])
+@pytest.mark.parametrize("read", [lambda state: saved.take(state, "x"), *READERS])
 def test_a_missing_field_is_named(read, state):
     with pytest.raises(ValueError, match=r"^the saved state is incomplete: 'x' is missing$"):
         read(state)
@@ -88,60 +79,60 @@ def test_whatever_is_there_is_taken_or_refused_in_a_sentence_that_names_the_fiel
 
 def test_mappings():
     for value in ({}, {"a": 1}, types.MappingProxyType({}), collections.OrderedDict(a=2)):
-        assert take_mapping({"x": value}, "x") is value
+        assert saved.take_mapping({"x": value}, "x") is value
     for value in (None, [], "text", 3, np.zeros(2)):
         with pytest.raises(ValueError, match="must have a mapping as 'x', not"):
-            take_mapping({"x": value}, "x")
+            saved.take_mapping({"x": value}, "x")
 
 
 def test_whole_numbers():
     for value in (0, 7, 2**63 - 1, np.int64(3), np.uint8(255)):
-        found = take_integer({"x": value}, "x")
+        found = saved.take_integer({"x": value}, "x")
         assert (found, type(found)) == (value, int)
-    assert take_integer({"x": -1}, "x", at_least=-1) == -1
-    assert take_integer({"x": HUGE}, "x", at_most=None) == HUGE
-    assert take_integer({"x": 4}, "x", at_most=4) == 4
+    assert saved.take_integer({"x": -1}, "x", at_least=-1) == -1
+    assert saved.take_integer({"x": HUGE}, "x", at_most=None) == HUGE
+    assert saved.take_integer({"x": 4}, "x", at_most=4) == 4
     for value in (-1, 1.0, True, False, np.True_, "1", None, np.float64(2), np.array(2), [2]):
         with pytest.raises(ValueError, match=r"must have a whole number of at least 0 as 'x'$"):
-            take_integer({"x": value}, "x")
-    with pytest.raises(ValueError, match=f"must have a whole number of {2**63 - 1} at most as 'x'$"):
-        take_integer({"x": 2**63}, "x")
-    with pytest.raises(ValueError, match=r"must have a whole number of 4 at most as 'x'$"):
-        take_integer({"x": 5}, "x", at_most=4)
+            saved.take_integer({"x": value}, "x")
+    with pytest.raises(ValueError, match=f"must have a whole number of at most {2**63 - 1} as 'x'$"):
+        saved.take_integer({"x": 2**63}, "x")
+    with pytest.raises(ValueError, match=r"must have a whole number of at most 4 as 'x'$"):
+        saved.take_integer({"x": 5}, "x", at_most=4)
     with pytest.raises(ValueError, match=r"must have a whole number of at least 2 as 'x'$"):
-        take_integer({"x": 1}, "x", at_least=2)
+        saved.take_integer({"x": 1}, "x", at_least=2)
 
 
 def test_numbers():
     for value in (0, -3, 2.5, 10**300, np.float32(0.1), np.float64(1e-300), np.int8(-7)):
-        found = take_number({"x": value}, "x")
+        found = saved.take_number({"x": value}, "x")
         assert (found, type(found)) == (float(value), float)
     for value in (
         HUGE, -HUGE, float("nan"), float("inf"), -np.inf, np.float32("inf"), True, np.False_, "1", None, 1j,
         np.complex64(1), np.array(1.0), [1.0],
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"must have a finite number as 'x'$"):
-            take_number({"x": value}, "x")
+            saved.take_number({"x": value}, "x")
 
 
 def test_lists():
     given = [1, 2]
-    found = take_list({"x": given}, "x", int)
+    found = saved.take_list({"x": given}, "x", int)
     assert found == given
     assert found is not given
-    assert take_list({"x": []}, "x", dict) == []
-    assert take_list({"x": [None, 3]}, "x", (int, type(None))) == [None, 3]
+    assert saved.take_list({"x": []}, "x", dict) == []
+    assert saved.take_list({"x": [None, 3]}, "x", (int, type(None))) == [None, 3]
     for value in ((1, 2), {1: 2}, "text", None, np.arange(2), [1, "2"], [1, None]):
         with pytest.raises(ValueError, match=r"must have a plain list as 'x'$"):
-            take_list({"x": value}, "x", int)
+            saved.take_list({"x": value}, "x", int)
 
 
 def test_arrays():
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
     for shape in ((2, 3), (None, 3), (2, None), (None, None)):
-        assert take_array({"x": array}, "x", np.int32, shape) is array
-    assert take_array({"x": np.array(3.0)}, "x", np.float64, ()).shape == ()
-    assert take_array({"x": np.zeros((0, 3))}, "x", "f8", (None, 3)).shape == (0, 3)
+        assert saved.take_array({"x": array}, "x", np.int32, shape) is array
+    assert saved.take_array({"x": np.array(3.0)}, "x", np.float64, ()).shape == ()
+    assert saved.take_array({"x": np.zeros((0, 3))}, "x", "f8", (None, 3)).shape == (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -149,27 +140,27 @@ def test_arrays():
 )
 def test_arrays_of_another_type_are_refused(value):
     with pytest.raises(ValueError, match=r"^the saved state must have an array of int32 as 'x'$"):
-        take_array({"x": value}, "x", np.int32, (None,))
+        saved.take_array({"x": value}, "x", np.int32, (None,))
 
 
 @pytest.mark.parametrize("shape", [(), (2,), (3, 2), (2, 3, 1), (None,), (None, 2), (0, None)])
 def test_arrays_of_another_shape_are_refused(shape):
     wanted = "×".join("any" if length is None else str(length) for length in shape)
     with pytest.raises(ValueError, match=rf"must have an array of shape {wanted} as 'x', not \(2, 3\)$"):
-        take_array({"x": np.zeros((2, 3))}, "x", np.float64, shape)
+        saved.take_array({"x": np.zeros((2, 3))}, "x", np.float64, shape)
 
 
 @settings(max_examples=40)
 @given(JSON)
 def test_a_json_copy_is_what_json_gives_back(value):
-    copied = json_copy(value)
+    copied = saved.json_copy(value)
     assert copied == value
     assert json.dumps(copied) == json.dumps(json.loads(json.dumps(value)))
 
 
 def test_a_json_copy_is_a_copy():
     value = {"a": [1, {"b": 2}]}
-    copied = json_copy(value)
+    copied = saved.json_copy(value)
     value["a"][1]["b"] = 3
     assert copied == {"a": [1, {"b": 2}]}
 
@@ -192,7 +183,7 @@ def test_a_json_copy_is_a_copy():
 )
 def test_what_json_does_not_give_back_is_refused(value):
     with pytest.raises(ValueError, match=r"^a value must be made of JSON values[^.\n]*$"):
-        json_copy(value)
+        saved.json_copy(value)
 
 
 def test_what_has_no_bottom_is_refused():
@@ -202,7 +193,7 @@ def test_what_has_no_bottom_is_refused():
         deep = [deep]
     for value in (endless, deep):
         with pytest.raises(ValueError, match="a value must be made of JSON values"):
-            json_copy(value)
+            saved.json_copy(value)
 
 
 @pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
@@ -211,7 +202,7 @@ def test_a_generator_goes_on(bits):
     generator.integers(3, size=5, dtype=np.int32)
     state = copy.deepcopy(generator.bit_generator.state)
     expected = generator.integers(1000, size=20)
-    restore_generator(other, {"x": state}, "x")
+    saved.restore_generator(other, {"x": state}, "x")
     np.testing.assert_array_equal(other.integers(1000, size=20), expected)
 
 
@@ -233,4 +224,4 @@ def generator_damages():
 @pytest.mark.parametrize("damage", list(generator_damages()))
 def test_what_is_no_state_of_the_generator_is_refused(damage):
     with pytest.raises(ValueError, match=r"^the saved state must have the state of a PCG64 generator as 'x'$"):
-        restore_generator(np.random.default_rng(0), {"x": damage}, "x")
+        saved.restore_generator(np.random.default_rng(0), {"x": damage}, "x")

@@ -448,9 +448,9 @@ def test_operators_check_the_kind_of_value():
     ("q", "states", "action", "sentence"),
     [
         (np.zeros((2, 2)), [0, 1], 0, r"q must be a table \(S, A, K\)"),
-        (np.zeros((2, 1, 1)), [0, -1], 0, r"states that are numbers in 0\.\.1"),
-        (np.zeros((2, 1, 1)), [0, 2], 0, r"states that are numbers in 0\.\.1"),
-        (np.zeros((2, 1, 1)), [0.5, 1.0], 0, r"states that are numbers in 0\.\.1"),
+        (np.zeros((2, 1, 1)), [0, -1], 0, r"whole numbers in 0\.\.1, the rows of q, as states"),
+        (np.zeros((2, 1, 1)), [0, 2], 0, r"whole numbers in 0\.\.1, the rows of q, as states"),
+        (np.zeros((2, 1, 1)), [0.5, 1.0], 0, r"whole numbers in 0\.\.1, the rows of q, as states"),
         (np.zeros((2, 1, 1)), [0, 1], 3, r"an action in 0\.\.0, not 3"),
     ],
 )

@@ -304,7 +304,7 @@ def test_a_set_that_is_none_is_refused(make: Callable[..., Any], durations: list
 
 @pytest.mark.parametrize("make", [*PRICED, bootstrap])
 def test_a_longest_hold_that_is_not_the_last_of_the_set_is_refused(make: Callable[..., Any]) -> None:
-    sentence = "^k_max must be 4, the last of persistences, or not be given, not 8$"
+    sentence = "^k_max must be 4, the last of persistences, or be left out, not 8$"
     with pytest.raises(ValueError, match=sentence):
         make(SMALL, 8, persistences=[1, 2, 4])
     make(SMALL, 4, persistences=[1, 2, 4])

@@ -122,7 +122,7 @@ class TestWhatIsRefused:
     @pytest.mark.parametrize(
         ("P", "sentence"),
         [
-            ([[0.5, 0.4], [1.0, 0.0]], ": that of state 0 sums to 0.9$"),
+            ([[0.5, 0.4], [1.0, 0.0]], ": the row of state 0 sums to 0.9$"),
             ([[1.5, -0.5], [1.0, 0.0]], ": some are negative or not finite$"),
             ([[1.0, np.inf], [1.0, 0.0]], ": some are negative or not finite$"),
             ([[0.5, 0.5]], r", not an array of shape \(1, 2\)$"),

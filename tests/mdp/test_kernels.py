@@ -240,7 +240,7 @@ def test_rounding_of_a_row_is_forgiven(form: str) -> None:
 
 @pytest.mark.parametrize("wrong", [-1, 2, 99])
 def test_a_next_state_that_does_not_exist_is_refused(wrong: int) -> None:
-    with pytest.raises(ValueError, match=r"^P must name next states in 0\.\.1: it names others$"):
+    with pytest.raises(ValueError, match=r"^P must name next states in 0\.\.1: some are outside this range$"):
         kernel_from([[0, 1], [wrong, 0]]).checked()
 
 

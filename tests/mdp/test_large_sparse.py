@@ -68,7 +68,7 @@ class TestSweptPolicies:
         # Likeliest is to stay and be paid 1 for ever, worth 1000: the true 1/(1 − .999·.6) = 2.5 is far from that.
         P = [sp.csr_array([[0.6, 0.4], [0.0, 1.0]])]
         mdp = TabularMDP(P, [[1.0], [0.0]], 0.999, terminal=[1])
-        sentence = r"^no optimal policy within 1 improvements: the last step was .*, asked was 1e-10$"
+        sentence = r"^no optimal policy within 1 improvements: the last step was .*, the tolerance is 1e-10$"
         with pytest.raises(NoConvergenceError, match=sentence):
             q_star(mdp, max_iterations=1)
 

@@ -272,7 +272,7 @@ def test_a_wrong_kernel_is_refused(form: str) -> None:
         TabularMDP(in_form(table, form), ZEROS, 0.9)
     with pytest.raises(ValueError, match=sentence):  # a terminal state excuses its own row only
         TabularMDP(in_form(table, form), ZEROS, 0.9, terminal=[0])
-    with pytest.raises(ValueError, match=r"^P must name next states in 0\.\.1: it names others$"):
+    with pytest.raises(ValueError, match=r"^P must name next states in 0\.\.1: some are outside this range$"):
         TabularMDP([[0, 1], [2, 0]], ZEROS, 0.9)
 
 

@@ -199,7 +199,7 @@ class TestFixedPoint:
     def test_no_convergence_without_discount(self) -> None:
         # One more each step, for ever.
         sentence = (
-            r"^no fixed point within 50 iterations: the last step was 1, asked was 1e-10 "
+            r"^no fixed point within 50 iterations: the last step was 1, the tolerance is 1e-10 "
             r"\(with gamma = 1 there may be none\)$"
         )
         mdp = TabularMDP([[0]], [[1.0]], 1.0)
@@ -211,7 +211,7 @@ class TestFixedPoint:
 
     def test_no_convergence_in_time(self) -> None:
         # The third step is .25.
-        sentence = r"^no fixed point within 3 iterations: the last step was 0\.25, asked was 0\.001$"
+        sentence = r"^no fixed point within 3 iterations: the last step was 0\.25, the tolerance is 0\.001$"
         operator = bellman_optimality(TabularMDP([[0]], [[1.0]], 0.5))
         with pytest.raises(NoConvergenceError, match=sentence):
             fixed_point(operator, np.zeros((1, 1)), modulus=0.5, tolerance=1e-3, max_iterations=3)

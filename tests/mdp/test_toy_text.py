@@ -241,7 +241,7 @@ def test_wrappers_are_looked_through() -> None:
 )
 def test_an_environment_without_a_table_is_refused(env: Any, name: str) -> None:
     sentence = (
-        r"^env must show its transition table P\[s\]\[a\], as Gymnasium's toy_text environments do; "
+        r"^env must expose its transition table P\[s\]\[a\], as Gymnasium's toy_text environments do; "
         rf"{name} does not$"
     )
     with pytest.raises(ValueError, match=sentence):
@@ -316,7 +316,7 @@ def test_tabular_mdp_must_be_a_model() -> None:
         (Table({0: {0: [(1.0, 5, 0.0, False)]}}), r"next states in 0\.\.0"),
         (Table({0: {0: [(-0.5, 0, 7.0, False), (1.0, 0, 1.0, False)]}}), "negative, NaN"),
         (Table({0: {0: [(float("nan"), 0, 7.0, False), (1.0, 0, 1.0, False)]}}), "negative, NaN"),
-        (Table({0: {0: []}}), "lead nowhere"),
+        (Table({0: {0: []}}), "have no next state"),
         (Table({0: {0: [(1.0, 0, 0.0, False)]}}, [0.5, 0.5]), r"initial_state_distrib must have shape \(1,\)"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The paper's objects as small pure functions and types; the decorator that compiles; no global random state."""
+"""The paper's objects as small pure functions and types; the compiling decorator; no global random state."""
 
 from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock

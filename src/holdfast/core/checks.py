@@ -1,4 +1,4 @@
-"""Argument checks that speak one clear sentence: the argument's name, and what it may be."""
+"""Argument checks whose errors are one clear sentence: the argument's name, and what it may be."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError, InputTypeError
 
@@ -22,15 +23,16 @@ __all__ = [
     "check_probability",
     "check_real",
     "check_truth",
+    "refuse_actions",
 ]
 
 
 def check_integer(name: str, value: Any, at_least: int = 1) -> int:
-    """Return ``value`` as a Python int, or say that it must be a whole number of at least ``at_least``.
+    """Return ``value`` as a Python int, or raise if it is not a whole number of at least ``at_least``.
 
     Raises:
-        TypeError: It is no whole number at all (a bool is none either).
-        ValueError: It is too small.
+        TypeError: The value is not a whole number; bools do not count as numbers.
+        ValueError: The value is too small.
     """
     message = f"{name} must be a whole number of at least {at_least}, not {value!r}"
     if isinstance(value, bool | np.bool_):
@@ -45,7 +47,7 @@ def check_integer(name: str, value: Any, at_least: int = 1) -> int:
 
 
 def check_persistences(name: str, value: Any) -> tuple[int, ...] | None:
-    """An increasing set of persistences that begins with 1, or None for all up to a largest one."""
+    """Return an increasing tuple of persistences that begins with 1, or None, which means all up to k_max."""
     if value is None:
         return None
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
@@ -108,7 +110,7 @@ def check_probability(name: str, value: Any) -> float:
 
 
 def check_truth(name: str, value: Any) -> bool:
-    """The value as a bool, or TypeError: it must be one, of Python or of NumPy."""
+    """Return ``value`` as a bool, or raise TypeError if it is neither a Python nor a NumPy bool."""
     if not isinstance(value, bool | np.bool_):
         raise InputTypeError(f"{name} must be true or false, not {value!r}", name)
     return bool(value)
@@ -119,3 +121,19 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}", name)
     return value
+
+
+def refuse_actions(sentence: str, actions: NDArray[Any], n_actions: int | None) -> None:
+    """InputError for actions that there are not, whose message ends what ``sentence`` says they must be.
+
+    Args:
+        sentence: Such as ``"action must be"``.
+        actions: Numbers from 0, or continuous ones.
+        n_actions: How many there are; None for continuous ones.
+    """
+    if n_actions is None:
+        if not np.isfinite(actions).all():
+            raise InputError(f"{sentence} finite, not {actions.ravel()[:8]}")
+    elif ((actions < 0) | (actions >= n_actions)).any():
+        # Compiled code would read and write beyond its arrays.
+        raise InputError(f"{sentence} counted from 0 and in 0..{n_actions - 1}, not {actions.ravel()[:8]}")

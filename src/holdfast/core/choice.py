@@ -1,7 +1,7 @@
-"""Choosing an option from its values: the exploration coin, the greedy option, and the one with fewest decisions.
+"""Choosing an option from its values: the exploration coin, the greedy option, and the longest good-enough hold.
 
-The first half are leaf functions for one state, in the subset of Python that compiles; the tabular loops call
-them. The second half does the same for values of shape (..., A, K) at once.
+The first half holds leaf functions for one state, written in the subset of Python that compiles; the tabular loops
+call them. The second half does the same for many states at once, on values of shape (..., A, K).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = [
 
 
 class Decision(NamedTuple):
-    """What a policy decides, and why: one of each, or arrays for many states at once.
+    """What a policy decides, and the values behind it: for one state, or as arrays for many states at once.
 
     Attributes:
-        action: What to do.
-        hold: For how many steps.
-        values: Q(s,·,·), (A, K) or (n, A, K); of an actor Q(s, μ_k(s), k), with A = 1.
+        action: The action to play.
+        hold: The number of steps to hold it for.
+        values: Q(s,·,·), (A, K) or (n, A, K); an actor's are Q(s, μ_k(s), k), with A = 1.
     """
 
     action: Any
@@ -43,12 +43,12 @@ class Decision(NamedTuple):
 
 
 def is_exploratory(draw: Any, epsilon: Any) -> Any:
-    """Whether a uniform ``draw`` from [0, 1) falls on the side of exploration."""
+    """Whether a uniform ``draw`` from [0, 1) means to explore."""
     return draw < epsilon
 
 
 def scaled_index(draw: Any, n: Any) -> Any:
-    """One of 0..n−1 from a uniform ``draw`` from [0, 1)."""
+    """Turn a uniform ``draw`` from [0, 1) into one of 0..n−1."""
     return int(draw * n)
 
 
@@ -65,7 +65,7 @@ def count_best(values: Any) -> Any:
 
 
 def nth_best(values: Any, n: Any) -> Any:
-    """Flat index of the entry of a table (A, K) that comes after ``n`` others of the same, largest value."""
+    """Flat index of the entry of a table (A, K) that comes after ``n`` others that share the largest value."""
     best, index, found, seen = values[0, 0], 0, 0, 0
     for a in range(values.shape[0]):
         for position in range(values.shape[1]):
@@ -80,9 +80,9 @@ def nth_best(values: Any, n: Any) -> Any:
 
 
 def longest_within(values: Any, action: Any, position: Any, tolerance: Any) -> Any:
-    """Last position of row ``action`` of (A, K) that is within ``tolerance`` of the value at ``position``.
+    """Last position in row ``action`` of (A, K) whose value is within ``tolerance`` of that at ``position``.
 
-    A negative tolerance leaves ``position`` as it is.
+    A negative tolerance returns ``position`` unchanged.
     """
     best, longest = values[action, position], position
     for other in range(values.shape[1]):
@@ -92,9 +92,9 @@ def longest_within(values: Any, action: Any, position: Any, tolerance: Any) -> A
 
 
 def best_option(values: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The greedy option of values (..., A, K), the first of equals: actions and persistences, each (...).
+    """The greedy option of values (..., A, K): actions and persistences, each (...). Ties go to the first.
 
-    Of a sparse set of persistences, what is called one here is its position among them, counted from 1.
+    With a sparse set of persistences, the second result is the position in that set, counted from 1.
     """
     table = np.asarray(values)
     actions, positions = np.divmod(np.argmax(table.reshape(*table.shape[:-2], -1), axis=-1), table.shape[-1])
@@ -104,7 +104,7 @@ def best_option(values: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def few_decision_option(values: ArrayLike, tolerance: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The best action of values (..., A, K), held as long as its value stays within ``tolerance`` of the best.
 
-    Since Q*(s,a,1) ≥ Q*(s,a,k), a greedy agent gains nothing by holding; this is what it may give up per
+    Since Q*(s,a,1) ≥ Q*(s,a,k), a greedy agent gains nothing by holding. The tolerance is what it may give up per
     decision in order to decide less often.
 
     Args:
@@ -112,7 +112,7 @@ def few_decision_option(values: ArrayLike, tolerance: float) -> tuple[NDArray[np
         tolerance: At least 0.
 
     Returns:
-        Actions and persistences, each (...).
+        Actions and persistences, each (...); of a sparse set, positions as in ``best_option``.
     """
     table = np.asarray(values)
     tolerance = check_real("tolerance", tolerance, 0.0)
@@ -128,12 +128,12 @@ def few_decision_option(values: ArrayLike, tolerance: float) -> tuple[NDArray[np
 def best_skip(
     action_values: ArrayLike, skip_values: ArrayLike, tolerance: float = 0.0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """TempoRL's greedy choice: a = argmax Q(s,·), then j = argmax J(s,·|a), the longest of equals.
+    """TempoRL's greedy choice: a = argmax Q(s,·), then j = argmax J(s,·|a). Ties go to the longest skip.
 
     Args:
-        action_values: (..., A) Q(s,a), the first of equals is taken.
+        action_values: (..., A) Q(s,a); ties go to the first action.
         skip_values: (..., A, K) J(s,j|a).
-        tolerance: What a longer skip may cost, at least 0.
+        tolerance: How much value a longer skip may cost, at least 0.
 
     Returns:
         Actions and skips, each (...).
@@ -143,10 +143,10 @@ def best_skip(
 
 
 def longest_skip(skip_values: ArrayLike, actions: ArrayLike, tolerance: float = 0.0) -> NDArray[np.int64]:
-    """How long to hold given ``actions`` (...): the longest time worth within ``tolerance`` of the best.
+    """How long to hold each of ``actions`` (...): the longest skip worth within ``tolerance`` of the best.
 
     Args:
-        skip_values: (..., A, K) of holding each action for each time.
+        skip_values: (..., A, K) value of holding each action for each number of steps.
         actions: (...).
         tolerance: At least 0.
     """

@@ -1,7 +1,7 @@
-"""Which action is held, and for how much longer.
+"""Which action is held, and for how many more steps.
 
-``OptionClock`` is the form for many environments at once. The two leaf functions say the same of one environment,
-in the subset of Python that compiles, and are what the compiled tabular loops call; tests compare the two.
+``OptionClock`` handles many environments at once. The two leaf functions do the same for one environment, in the
+subset of Python that compiles; the compiled tabular loops call them. Tests compare the two forms.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ["OptionClock", "is_interrupted", "left_after_step"]
 
 
 def left_after_step(left: Any, episode_ended: Any) -> Any:
-    """Steps left in a held option after one more step; an episode's end cuts it to none."""
+    """Steps left in a held option after one more step; 0 if the episode ended."""
     if episode_ended:
         return 0
     return left - 1
 
 
 def is_interrupted(best_value: Any, held_value: Any, margin: Any) -> Any:
-    """Whether a held option should be dropped: the best option here beats holding on by over ``margin``.
+    """Whether to drop a held option: the best option here beats holding on by more than ``margin``.
 
     Args:
         best_value: max Q(s,·,·) at the state just reached.
-        held_value: Q(s,a,m), the value of holding ``a`` for the ``m`` steps that are left.
+        held_value: Q(s,a,m), the value of holding ``a`` for the ``m`` remaining steps.
         margin: How much better the best option must be.
     """
     return best_value - held_value > margin
@@ -39,19 +39,19 @@ def is_interrupted(best_value: Any, held_value: Any, margin: Any) -> Any:
 class OptionClock:
     """The option held in each of ``n_envs`` environments.
 
-    An environment is *idle* when no option is running in it; it must then be given one by ``begin`` before
-    the next ``tick``. Arrays have shape (n_envs,) and are read-only views for everybody else.
+    An environment is *idle* when no option is running in it. ``begin`` must then give it one before the next
+    ``tick``. Arrays have shape (n_envs,); callers get read-only views.
 
     Args:
-        n_envs: Environments.
-        action_size: Numbers of a continuous action; None where an action is one whole number.
-        action_dtype: Floating-point type of these numbers.
+        n_envs: Number of environments.
+        action_size: Length of a continuous action's vector; None if an action is one whole number.
+        action_dtype: Floating-point type of continuous actions.
 
     Attributes:
-        action: The held action (that of the last option where idle); a continuous one is a row of (n_envs, size).
-        planned: The k the option was begun with.
+        action: The held action, or the last one held if idle; continuous actions are rows of (n_envs, size).
+        planned: The k that the option began with.
         elapsed: Steps executed so far; κ once the option is over.
-        left: Steps still to go, 0 where idle.
+        left: Steps still to go; 0 if idle.
         exploratory: Whether the option was drawn at random rather than chosen.
     """
 
@@ -81,7 +81,7 @@ class OptionClock:
 
     @property
     def planned(self) -> NDArray[np.int64]:
-        """The persistence each option was begun with."""
+        """The persistence that each option began with."""
         return _read_only(self._planned)
 
     @property
@@ -91,7 +91,7 @@ class OptionClock:
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """Steps each option still has to go."""
+        """Steps that each option still has to go."""
         return _read_only(self._left)
 
     @property
@@ -107,17 +107,17 @@ class OptionClock:
     def begin(
         self, mask: ArrayLike, actions: ArrayLike, durations: ArrayLike, exploratory: ArrayLike = False
     ) -> None:
-        """Begin an option where ``mask`` holds.
+        """Begin an option in the environments of ``mask``.
 
         Args:
-            mask: (n_envs,) bool; all of these must be idle.
-            actions: (n_envs,) actions, (n_envs, size) continuous ones; read under the mask only.
-            durations: (n_envs,) persistences k ≥ 1; read under the mask only.
-            exploratory: (n_envs,) or one bool: drawn at random rather than chosen.
+            mask: (n_envs,) bool; every environment it selects must be idle.
+            actions: (n_envs,) actions, or (n_envs, size) continuous ones; read only where ``mask`` is true.
+            durations: (n_envs,) persistences k ≥ 1; read only where ``mask`` is true.
+            exploratory: (n_envs,) or one bool: whether the option was drawn at random rather than chosen.
         """
         chosen = self._mask(mask)
         if (self._left[chosen] > 0).any():
-            raise ValueError("mask must name idle environments only: an option is still held there")
+            raise ValueError("mask must select idle environments only: an option is still held there")
         durations = _whole_numbers("durations", durations, chosen.shape)
         if (durations[chosen] < 1).any():
             raise ValueError("durations must be at least 1 where an option begins")
@@ -136,13 +136,13 @@ class OptionClock:
         self._exploratory[chosen] = drawn[chosen]
 
     def tick(self, episode_ended: ArrayLike) -> NDArray[np.bool_]:
-        """Count one executed step in every environment; an episode's end cuts the option there.
+        """Count one executed step in every environment; the end of an episode ends its option.
 
         Args:
-            episode_ended: (n_envs,) bool, terminated or truncated by this step.
+            episode_ended: (n_envs,) bool, whether this step terminated or truncated the episode.
 
         Returns:
-            (n_envs,) bool, the options that are over with this step; ``elapsed`` is then their κ.
+            (n_envs,) bool, whether this step ended the option; ``elapsed`` is then its κ.
         """
         ended = self._mask(episode_ended)
         if self.idle.any():
@@ -152,7 +152,7 @@ class OptionClock:
         return self.idle
 
     def cut(self, mask: ArrayLike) -> None:
-        """End the options under ``mask`` now: interruption, a reset, another environment."""
+        """End the options of ``mask`` now, after an interruption, a reset or a change of environment."""
         self._left[self._mask(mask)] = 0
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -160,7 +160,7 @@ class OptionClock:
         return {name: getattr(self, f"_{name}").copy() for name in self._FIELDS}
 
     def restore(self, state: Mapping[str, ArrayLike]) -> None:
-        """Go on from what ``state`` returned."""
+        """Continue from a dictionary that ``state`` returned."""
         missing = [name for name in self._FIELDS if name not in state]
         if missing:
             raise InputError(f"clock state must have {', '.join(self._FIELDS)}: {missing[0]!r} is missing")
@@ -170,14 +170,14 @@ class OptionClock:
             own = getattr(self, f"_{name}")
             kind = next(kind for kind in kinds if own.dtype.kind in kind)
             if array.shape != own.shape:
-                raise InputError(f"clock state {name!r} must have shape {own.shape}")
+                raise InputError(f"clock state {name!r} must have shape {own.shape}, not {array.shape}")
             if array.dtype.kind not in kind:
                 raise InputError(f"clock state {name!r} must be {kinds[kind]}")
         elapsed, left, planned = arrays["elapsed"], arrays["left"], arrays["planned"]
         if any(np.any(array > 2**31) for array in (elapsed, left, planned)):
-            raise InputError("clock state must have durations of 2**31 at most")
+            raise InputError("clock state must have durations of at most 2**31")
         if np.any((elapsed < 0) | (left < 0) | (elapsed + left > planned)):
-            raise InputError("clock state must have elapsed and left of at least 0 that add up to planned at most")
+            raise InputError("clock state must have elapsed and left of at least 0, and their sum at most planned")
         for name, array in arrays.items():
             getattr(self, f"_{name}")[:] = array
 

@@ -1,11 +1,11 @@
-"""One decorator for everything that is compiled, with a disk cache that notices every change.
+"""The one decorator that compiles functions, with a disk cache that notices every change.
 
-Numba keys its cache on the file of the compiled function alone. What the function calls is built into its machine
-code, so that a change in another file would go unnoticed. Here a function's name in the cache carries a
-fingerprint of its file and of all compiled functions, constants and named tuples that its file imports; the
-compiled functions carry their own.
+Numba keys its cache on the compiled function's own file alone. Functions that it calls are built into its machine
+code, so a change to another file would go unnoticed. Here a function's name in the cache carries a fingerprint of
+its file and of all compiled functions, constants and named tuples that the file imports; compiled functions carry
+their own fingerprints.
 
-This is the only module that imports numba, which takes its time: ``holdfast.core`` does not import it.
+Only this module imports numba, which is slow to import: ``holdfast.core`` itself does not import it.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 def compiled(function: F) -> F:
     """Compile ``function`` on its first call, and keep the machine code on disk for later processes.
 
-    It may call other compiled functions by name; those of other files must be imported or made above it in its
-    file, and so must the constants that it reads and the classes of the named tuples that it is called with. Plain
-    functions of its own package that it calls by name are compiled with it: so the formulas of ``core``, which
-    knows nothing of numba, may be built from each other.
-    Where no folder for the cache can be written, or the source cannot be read, it is compiled in every process.
-    With the environment variable ``NUMBA_DISABLE_JIT=1`` it stays the function that it is.
+    The function may call other compiled functions by name. Those from other files must be imported or made above
+    it in its file, and so must the constants that it reads and the classes of the named tuples that it receives.
+    Plain functions of the same package that it calls by name are compiled with it, so the formulas of ``core``,
+    which do not depend on numba, can build on each other. If the cache folder cannot be written, or the source
+    cannot be read, every process compiles the function anew. With the environment variable ``NUMBA_DISABLE_JIT=1``
+    the function is returned unchanged.
     """
     jit: Any = numba.njit
     if jit(function) is function:  # compiling is switched off
         return function
     assert isinstance(function, FunctionType)
-    # A copy: the original's name stays as it is.
+    # A copy, so that the original keeps its name.
     plain = {name: compiled(callee) for name, callee in _plain_callees(function).items()}
     names = {**function.__globals__, **plain} if plain else function.__globals__
     twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
@@ -56,16 +56,16 @@ def compiled(function: F) -> F:
 
 
 def in_python(function: F) -> F:
-    """A compiled function before it was compiled, still calling compiled ones.
+    """The Python function behind a compiled one; the functions it calls stay compiled.
 
-    Handing a random generator to compiled code takes longer than a few draws from it; a loop in Python that
-    needs but one choice at a time is quicker this way, and draws the same.
+    Passing a random generator to compiled code takes longer than a few draws from it. A Python loop that needs one
+    choice at a time is faster this way, and draws the same numbers.
     """
     return getattr(function, "py_func", function)
 
 
 def fingerprint(function: FunctionType) -> str:
-    """Short hash of what ``function`` compiles to, as far as source text can tell."""
+    """Short hash of everything in the source text that determines what ``function`` compiles to."""
     digest = hashlib.sha256(_text_hash(inspect.getfile(function)))
     package = function.__module__.partition(".")[0]
     for fact in _facts(function.__globals__, function.__globals__, package):
@@ -74,7 +74,7 @@ def fingerprint(function: FunctionType) -> str:
 
 
 def _plain_callees(function: FunctionType) -> dict[str, FunctionType]:
-    """Functions of the package of ``function`` that it reads by name and that are not compiled, by their names."""
+    """Uncompiled functions of its own package that ``function`` reads by name, by their names."""
     package = function.__module__.partition(".")[0]
     known = {name: function.__globals__.get(name) for name in function.__code__.co_names}
     return {
@@ -87,7 +87,7 @@ def _plain_callees(function: FunctionType) -> dict[str, FunctionType]:
 
 
 def _facts(names: Mapping[str, Any], own: Mapping[str, Any], package: str) -> Iterator[bytes]:
-    """What compiled code may build in of the ``names`` of a module; ``own`` are those of the function's file."""
+    """What compiled code may build in from a module's ``names``; ``own`` are the names in the function's file."""
     for name, value in sorted(names.items()):
         if name.startswith("__"):
             continue
@@ -96,11 +96,11 @@ def _facts(names: Mapping[str, Any], own: Mapping[str, Any], package: str) -> It
         elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
             yield f"{name}={value.dtype}{value.shape};".encode() + value.tobytes()
         elif hasattr(value, "py_func"):
-            # The text of those in the same file is known, whether they stand above or below.
+            # The file's hash already covers functions of the same file, whether they stand above or below.
             if value.py_func.__globals__ is not own:
                 yield f"{name}:{value.py_func.__qualname__};".encode()
         elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
-            # Compiled code knows a field by its place.
+            # Compiled code finds a field by its position.
             yield f"{name}:{value._fields!r};".encode() + _text_hash(inspect.getfile(value))
         elif isinstance(value, type) and issubclass(value, Enum):
             yield f"{name}:".encode()
@@ -122,7 +122,7 @@ def _text_hash(path: str) -> bytes:
 
 
 class _Announcement(event.Listener):
-    """Logs, once in a process, that holdfast's code is being compiled; what comes from the cache is not."""
+    """Logs, once per process, that holdfast's code is being compiled; code from the cache is not announced."""
 
     def __init__(self) -> None:
         self._is_made = False
@@ -137,11 +137,11 @@ class _Announcement(event.Listener):
         logging.getLogger("holdfast.compiling").info(
             "compiling machine code; later runs will reuse it"
             if is_kept
-            else "compiling machine code, as in every run: it cannot be kept here (see: holdfast docs doctor)"
+            else "compiling machine code, as in every run: the cache is not writable (see: holdfast docs doctor)"
         )
 
     def on_end(self, event: Any) -> None:
-        """Nothing is said."""
+        """Log nothing."""
 
 
 event.register("numba:compile", _Announcement())  # type: ignore[no-untyped-call]  # numba has few types

@@ -1,14 +1,14 @@
 """How one held action becomes experience for every persistence.
 
-Two decompositions of a partial history H_t^κ:
+A partial history H_t^κ is decomposed in two ways:
 
 * ``backward_schedule``: the order in which the tabular all-persistence update (Algorithm 1) visits the
   sub-transitions s_{t+i} → s_{t+j} and the persistences they inform;
 * ``sub_transitions``: the tuples that each replay buffer D_k receives (Algorithm 3), written out literally.
 
-Algorithm 3 as printed stores, for k > κ, a tuple whose end was never observed. Corrected, its two loops say
-one thing: every executed step i gives every D_k exactly one tuple, of length min(k, κ − i). That closed form
-is ``window_length``, and it is why K buffers can be K views of one ring of primitive steps.
+Algorithm 3 as printed stores, for k > κ, a tuple whose end was never observed. Once corrected, its two loops say
+one thing: every executed step i gives every D_k exactly one tuple, of length min(k, κ − i). That closed form is
+``window_length``, and it is the reason why K views of one ring of primitive steps can replace K buffers.
 """
 
 from __future__ import annotations
@@ -46,12 +46,15 @@ class ScheduledUpdate(NamedTuple):
 
 
 def backward_schedule(kappa: int, k_max: int) -> Iterator[ScheduledUpdate]:
-    """The updates of Algorithm 1 in their order: last end first, then shortest first, then d upwards.
+    """The updates of Algorithm 1 in order: last end first, then shortest window first, then increasing d.
+
+    Reference: it lists what ``learn_all_persistences`` (``tabular/learning_rule.py``), the compiled Algorithm 1,
+    does in training.
 
     Paper: Algorithm alg:pers_update
 
     Args:
-        kappa: Steps that were executed, 1..k_max.
+        kappa: Number of executed steps, 1..k_max.
         k_max: Largest persistence.
     """
     _check_kappa(kappa, k_max)
@@ -72,22 +75,23 @@ def update_count(kappa: int, k_max: int) -> int:
 def equal_updates_per_step(k_max: int) -> float:
     """Updates per step of PerQ-learning if κ were uniform over 1..k_max: 6.5, 20.8, 73.5 for 4, 8, 16.
 
-    The paper compares with Q-learning of k_max updates per step and calls the numbers equal; these would be. In a
-    run κ is not uniform: it shifts as values are learned, and ends of episodes cut it short.
+    The paper compares PerQ-learning with Q-learning at k_max updates per step and calls the two numbers equal;
+    with this number they would be. In a run κ is not uniform: it shifts as values are learned, and the ends of
+    episodes cut it short.
     """
     lengths = range(1, check_integer("k_max", k_max) + 1)
     return sum(update_count(kappa, k_max) for kappa in lengths) / sum(lengths)
 
 
 class SubTransition(NamedTuple):
-    """A tuple of replay buffer D_k, its states named by their position in the partial history.
+    """A tuple of replay buffer D_k; its states are named by their positions in the partial history.
 
     Attributes:
         k: The buffer D_k it belongs to.
         start: Position of the first state.
         end: Position of the last state.
         reward: Discounted reward of the steps between.
-        length: ℓ = end − start, the steps it really covers.
+        length: ℓ = end − start, the number of steps it actually covers.
         done: Whether the last state is terminal.
     """
 
@@ -100,16 +104,17 @@ class SubTransition(NamedTuple):
 
 
 def window_length(k: Any, left: Any) -> Any:
-    """ℓ = min(k, left): the steps that D_k's tuple covers, from a step with ``left`` steps of its option to go."""
+    """ℓ = min(k, left): the steps that D_k's tuple covers if it begins ``left`` steps before its option ends."""
     return np.minimum(k, left)
 
 
 def window_lengths(durations: Sequence[int]) -> NDArray[np.int64]:
-    """ℓ for each of a sparse set of persistences, by ``left`` from 0 to the longest of them: (n, longest + 1).
+    """ℓ for each persistence of a sparse set, by ``left`` from 0 to the longest persistence: (n, longest + 1).
 
-    What was seen of a hold of k steps is of use up to ℓ = k, or else up to a step from which on the rest, k − ℓ,
-    is itself one of the set: ℓ is the largest such number up to ``left``, and 0 where there is none. For 1..K this
-    is ``window_length``. (A hold that ended the episode is another matter: then ℓ = left for all k > left.)
+    Of a hold of k steps, an observed prefix of ℓ steps is usable if ℓ = k, or if the remaining k − ℓ steps are
+    themselves a persistence of the set. ℓ is the largest such number up to ``left``, or 0 if there is none. For
+    the full set 1..K this is ``window_length``. (If the hold ended the episode, ℓ = left for all k > left
+    instead.)
     """
     rests, lefts = np.array([0, *durations], dtype=np.int64), np.arange(durations[-1] + 1)
     table = np.empty((len(durations), len(lefts)), dtype=np.int64)
@@ -122,8 +127,10 @@ def window_lengths(durations: Sequence[int]) -> NDArray[np.int64]:
 def sub_transitions(history: PartialHistory, k_max: int, gamma: float) -> list[SubTransition]:
     """All tuples that the buffers D_1..D_k_max receive from one history, by the two loops of Algorithm 3.
 
-    The first loop stores the complete windows of k steps, which exist for k ≤ κ only; the second those that
-    the history's end cuts short.
+    The first loop stores the complete windows of k steps, which exist only for k ≤ κ; the second stores those that
+    the end of the history cuts short.
+
+    Reference: in training, ``_tuples`` (``deep/replay/ring.py``) computes them from one ring when they are drawn.
 
     Paper: Algorithm alg:split_traj
     """

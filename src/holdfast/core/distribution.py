@@ -1,13 +1,13 @@
-"""The name that holdfast is installed by, which is not the one that it is imported by."""
+"""The name to install holdfast by, which differs from the name to import."""
 
 from __future__ import annotations
 
 __all__ = ["DISTRIBUTION", "install_command"]
 
 DISTRIBUTION = "holdfast-rl"
-"""On PyPI: ``holdfast`` is another project there."""
+"""The name on PyPI, where ``holdfast`` is another project."""
 
 
 def install_command(extra: str) -> str:
-    """What a user types to get the packages of an optional part, such as ``onnx``."""
+    """The command that installs the packages of an optional part, such as ``onnx``."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"

@@ -1,7 +1,7 @@
-"""What a user can mend: one exception with a sentence and the arguments that it names.
+"""Errors that a user can fix: one exception with a sentence and the arguments that the sentence names.
 
-Everything else that is raised is a failure of an environment, of the machine, or a fault of holdfast itself; the
-command line tells them apart by the class alone.
+Any other exception is a failure of an environment or of the machine, or a fault of holdfast itself. The command
+line tells these apart by the exception's class alone.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ __all__ = ["InputError", "InputTypeError"]
 
 
 class InputError(ValueError):
-    """Something that was given cannot be used.
+    """A value from the user cannot be used.
 
     Args:
-        sentence: What it must be, or what to do. It calls arguments by their Python names.
-        arguments: The arguments that the sentence names, which the command line shows as its options.
+        sentence: What the value must be, or what to do. It calls arguments by their Python names.
+        arguments: The arguments that the sentence names; the command line shows them as its options.
     """
 
     def __init__(self, sentence: str, *arguments: str) -> None:
@@ -28,4 +28,4 @@ class InputError(ValueError):
 
 
 class InputTypeError(InputError, TypeError):
-    """Something that was given is of a kind that cannot be used."""
+    """A value from the user has a type that cannot be used."""

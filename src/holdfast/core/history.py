@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from holdfast.core.checks import check_discount, check_integer
 
-__all__ = ["PartialHistory", "discounts", "k_step_return"]
+__all__ = ["PartialHistory", "discounts", "is_terminal", "k_step_return"]
 
 
 def discounts(gamma: float, k_max: int) -> NDArray[np.float64]:
     """Powers γ^0..γ^k_max by repeated multiplication, shape (k_max + 1,).
 
-    ``gamma ** k`` rounds differently in compiled code; a table made once is the same everywhere.
+    ``gamma ** k`` rounds differently in compiled code; a table that is computed once is the same everywhere.
     """
     powers = np.empty(k_max + 1)
     powers[0] = 1.0
@@ -33,11 +33,22 @@ def k_step_return(rewards: Any, start: Any, k: Any, gamma: Any) -> Any:
     return total
 
 
+def is_terminal(done: Any, timeout: Any, through_timeouts: bool) -> Any:
+    """Whether steps led to terminal states: they ended their episodes, other than by a live time limit.
+
+    Args:
+        done: Above 0 where a step ended its episode; a number or an array.
+        timeout: Above 0 where a time limit did.
+        through_timeouts: Whether the last state before a time limit is live, so that its value counts.
+    """
+    return (done > 0) & ((timeout == 0) | np.logical_not(through_timeouts))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialHistory:
     """H_t^κ = (s_t, a, r_{t+1}, s_{t+1}, ..., s_{t+κ}): one action held for κ steps.
 
-    A history that was truncated by a time limit is simply not terminated: its last state is live.
+    A history that a time limit truncated is simply not terminated: its last state is live.
 
     Paper: Definition partial-history
 
@@ -74,13 +85,13 @@ class PartialHistory:
 
     @property
     def kappa(self) -> int:
-        """κ, the number of steps really executed."""
+        """κ, the number of executed steps."""
         return len(self.rewards)
 
     def k_step_return(self, start: int, k: int, gamma: float) -> float:
         """r^k_{t+start+1}: the discounted reward of the ``k`` steps from ``start`` on."""
         if start < 0 or k < 1 or start + k > self.kappa:
-            raise ValueError(f"steps {start}..{start + k} must lie within the {self.kappa} that were executed")
+            raise ValueError(f"steps {start}..{start + k} must lie within the {self.kappa} executed steps")
         return float(k_step_return(self.rewards, start, k, check_discount(gamma)))
 
     def window(self, i: int, j: int) -> PartialHistory:

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, so that importing the package stays quick."""
+"""Package names that are imported on first use, so that importing the package stays fast."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, names: Sequence[str], modules: Sequence[str]) -> Callable[[str], Any]:
-    """A package's ``__getattr__``.
+    """Make a package's ``__getattr__``.
 
     Args:
         package: The package's full name.
-        names: Its public names.
-        modules: Its modules that define them, each in its ``__all__``; those that are quick to import first.
+        names: The package's public names.
+        modules: The modules that define them, each in its ``__all__``; list those that import fast first.
     """
 
     def find(name: str) -> Any:

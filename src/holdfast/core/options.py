@@ -1,8 +1,8 @@
 """Persistence options (a, k): play primitive action ``a`` for ``k`` steps.
 
 ``k`` counts from 1 wherever a person or a formula sees it. Arrays of option values have the axes
-(..., action, persistence). Where every persistence up to K has values, the two functions at the top are the only
-place where ``k`` and its array index meet; a sparse set of persistences has the three after them.
+(..., action, persistence). If every persistence up to K has values, the first two functions below are the only
+place where ``k`` and its array index meet; the three after them serve sparse sets of persistences.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ __all__ = [
 
 
 def persistence_index(k: Any) -> Any:
-    """Index of persistence ``k`` on a persistence axis (ints, arrays and tensors alike)."""
+    """Index of persistence ``k`` on a persistence axis (works for ints, arrays and tensors)."""
     return k - 1
 
 
 def duration_at(index: Any) -> Any:
-    """Persistence ``k`` that stands at ``index`` of a persistence axis."""
+    """Persistence ``k`` at ``index`` of a persistence axis."""
     return index + 1
 
 
 def flat_index(action: Any, k: Any, k_max: Any) -> Any:
-    """Index of option (a, k) in an (action, persistence) table laid out flat."""
+    """Index of option (a, k) in a flattened (action, persistence) table."""
     return action * k_max + persistence_index(k)
 
 
 def persistence_set(k_max: int, persistences: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The persistences that have values, in order: those given, or all of 1..k_max."""
+    """The persistences that have values, in order: ``persistences`` if given, else all of 1..k_max."""
     return tuple(range(1, k_max + 1)) if persistences is None else tuple(persistences)
 
 
 def chosen_persistences(k_max: int | None, persistences: Sequence[int] | None = None) -> Sequence[int]:
-    """The persistences that a user asks for: all of 1..k_max, or a set of their own, whose last one k_max then is.
+    """The persistences that a user asks for: all of 1..k_max, or a set, whose last element is then k_max.
 
-    All of 1..k_max come as a range, so that a k_max that no memory has room for takes none here.
+    The full set 1..k_max is returned as a range, so that even a k_max too large for memory takes no space here.
 
     Raises:
-        InputError: Neither is given, they contradict each other, or one of them is none.
+        InputError: Neither argument is given, the two contradict each other, or a persistence is invalid.
     """
     if isinstance(persistences, range) and persistences and persistences == range(1, persistences[-1] + 1):
         chosen: Sequence[int] | None = persistences
@@ -67,7 +67,7 @@ def chosen_persistences(k_max: int | None, persistences: Sequence[int] | None = 
         return range(1, check_integer("k_max", k_max) + 1)
     if k_max is not None and k_max != chosen[-1]:
         raise InputError(
-            f"k_max must be {chosen[-1]}, the last of persistences, or not be given, not {k_max!r}",
+            f"k_max must be {chosen[-1]}, the last of persistences, or be left out, not {k_max!r}",
             "k_max",
             "persistences",
         )
@@ -75,7 +75,7 @@ def chosen_persistences(k_max: int | None, persistences: Sequence[int] | None = 
 
 
 def persistence_positions(durations: Sequence[int]) -> NDArray[np.int64]:
-    """By number of steps from 0 to the longest, its position among ``durations``; −1 for all others."""
+    """For each number of steps from 0 to the longest: its position in ``durations``, or −1 if it is not there."""
     positions = np.full(durations[-1] + 1, -1, dtype=np.int64)
     positions[list(durations)] = np.arange(len(durations))
     return positions
@@ -144,7 +144,7 @@ class OptionSpace:
         return int(flat_index(action, k, self.k_max))
 
     def option(self, index: int) -> Option:
-        """The option that stands at a flat ``index``."""
+        """The option at a flat ``index``."""
         index = operator.index(index)
         if not 0 <= index < len(self):
             raise ValueError(f"index must be in 0..{len(self) - 1}, not {index}")
@@ -152,7 +152,7 @@ class OptionSpace:
         return Option(action, duration_at(position))
 
     def split(self, indices: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Actions and persistences of an array of flat indices in 0..len−1 (unchecked), each of its shape."""
+        """Actions and persistences of flat indices in 0..len−1 (unchecked), each of the shape of ``indices``."""
         actions, positions = np.divmod(np.asarray(indices, dtype=np.int64), self.k_max)
         return actions, np.asarray(duration_at(positions))
 

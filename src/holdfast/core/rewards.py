@@ -1,4 +1,4 @@
-"""Which rewards can be learned from."""
+"""Which rewards the agents can learn from."""
 
 __all__ = ["LARGEST_REWARD"]
 

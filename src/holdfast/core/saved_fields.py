@@ -1,4 +1,4 @@
-"""Fields of a saved state, which may be damaged or somebody else's: each is checked before it is used."""
+"""Fields of a saved state, which may be damaged or foreign: each is checked before it is used."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ __all__ = [
 ]
 
 _LARGEST = 2**63 - 1
-"""What an array of whole numbers can hold."""
+"""The largest number that an array of whole numbers can hold."""
 
 
 def json_copy(value: Any) -> Any:
-    """A copy of a value that JSON gives back as it was.
+    """A copy of ``value``, made through JSON.
 
     Raises:
-        ValueError: JSON would make something else of it.
+        ValueError: JSON would not give back an equal value.
     """
     try:
         copied = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError, RecursionError):
         raise InputError("a value must be made of JSON values") from None
     if copied != value:
-        raise InputError("a value must be made of JSON values, without tuples and with texts as keys")
+        raise InputError("a value must be made of JSON values, without tuples and with strings as keys")
     return copied
 
 
 def take(state: Mapping[str, Any], name: str) -> Any:
-    """The field ``name``, which must be there."""
+    """The field ``name``, which must exist."""
     if not isinstance(state, Mapping) or name not in state:
         raise InputError(f"the saved state is incomplete: {name!r} is missing")
     return state[name]
 
 
 def take_mapping(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A part of the state."""
+    """The field ``name``, which must be a mapping."""
     value = take(state, name)
     if not isinstance(value, Mapping):
         raise InputError(f"the saved state must have a mapping as {name!r}, not {type(value).__name__}")
@@ -58,17 +58,17 @@ def take_mapping(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def take_integer(state: Mapping[str, Any], name: str, at_least: int = 0, at_most: int | None = _LARGEST) -> int:
-    """A whole number; ``at_most`` None lets it have any number of digits."""
+    """The whole number ``name``; with ``at_most=None`` it may have any number of digits."""
     value = take(state, name)
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
         raise InputError(f"the saved state must have a whole number of at least {at_least} as {name!r}")
     if at_most is not None and value > at_most:
-        raise InputError(f"the saved state must have a whole number of {at_most} at most as {name!r}")
+        raise InputError(f"the saved state must have a whole number of at most {at_most} as {name!r}")
     return int(value)
 
 
 def take_number(state: Mapping[str, Any], name: str) -> float:
-    """A finite number."""
+    """The finite number ``name``."""
     value = take(state, name)
     try:
         is_number = not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
@@ -80,7 +80,7 @@ def take_number(state: Mapping[str, Any], name: str) -> float:
 
 
 def take_list(state: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) -> list[Any]:
-    """A list of values of one kind."""
+    """The list ``name``, whose items must all be of type ``kind``."""
     value = take(state, name)
     if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
         raise InputError(f"the saved state must have a plain list as {name!r}")
@@ -94,16 +94,16 @@ def take_array(
     shape: tuple[int | None, ...],
     longest: int | None = None,
 ) -> NDArray[Any]:
-    """An array of exactly this type and shape, of finite numbers; None stands for any length.
+    """The array ``name``: exactly this type and shape, and finite numbers; None in ``shape`` allows any length.
 
-    It may be a view of a file: none of its numbers is looked at before type and shape are right.
+    The array may be a view of a file, so no number is read before type and shape are known to be right.
 
     Args:
-        state: Where it is.
-        name: Of the array.
-        dtype: Its type.
-        shape: Its shape.
-        longest: What any length may be at most; None for no limit.
+        state: Saved state that holds the array.
+        name: Array's name.
+        dtype: Array's type.
+        shape: Array's shape.
+        longest: Largest length where ``shape`` allows any; None for no limit.
     """
     value = take(state, name)
     expected = np.dtype(dtype)
@@ -118,7 +118,7 @@ def take_array(
             f"the saved state must have an array of shape {wanted_shape} as {name!r}, not {value.shape}"
         )
     if longest is not None and max(value.shape, default=0) > max(longest, *(length or 0 for length in shape)):
-        raise InputError(f"the saved state must have an array of length {longest} at most as {name!r}")
+        raise InputError(f"the saved state must have an array of length at most {longest} as {name!r}")
     if value.dtype.kind == "f" and not np.isfinite(value).all():
         raise InputError(f"the saved state must have finite numbers as {name!r}")
     if value.dtype.kind == "b" and value.size and value.view(np.uint8).max() > 1:
@@ -127,7 +127,7 @@ def take_array(
 
 
 def restore_generator(generator: np.random.Generator, state: Mapping[str, Any], name: str) -> None:
-    """Let a generator go on from what its ``bit_generator.state`` was."""
+    """Set a generator to the saved state ``name`` of its ``bit_generator``."""
     saved = take_mapping(state, name)
     bits = generator.bit_generator
     try:
@@ -135,7 +135,7 @@ def restore_generator(generator: np.random.Generator, state: Mapping[str, Any], 
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         taken = False
     else:
-        # Numbers that do not fit are cut off without a word.
+        # NumPy cuts off numbers that do not fit, without an error.
         taken = _equal(bits.state, saved)
     if not taken:
         raise InputError(f"the saved state must have the state of a {type(bits).__name__} generator as {name!r}")

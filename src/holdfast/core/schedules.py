@@ -1,4 +1,4 @@
-"""Exploration rates over time: ε as a function of an episode's or a step's number."""
+"""Exploration rates over time: ε as a function of the number of an episode or step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same ``rate`` always."""
+    """A constant ``rate``."""
 
     rate: float
 
@@ -33,13 +33,13 @@ class Constant:
         object.__setattr__(self, "rate", check_probability("rate", self.rate))
 
     def __call__(self, t: int) -> float:
-        """The rate, whatever ``t``."""
+        """The rate, which does not depend on ``t``."""
         return self.rate
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """From ``start`` at t = 0 straight to ``end`` at t = ``steps``, then ``end``."""
+    """Linear from ``start`` at t = 0 to ``end`` at t = ``steps``; constant afterwards."""
 
     start: float
     end: float
@@ -59,7 +59,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """``base``^t, never under ``floor``: the paper's tabular runs use .99^t with t counting episodes."""
+    """``base``^t, but never below ``floor``: the paper's tabular runs use .99^t with t counting episodes."""
 
     base: float
     floor: float = 0.0
@@ -74,7 +74,7 @@ class Exponential:
 
 
 def tabulate(schedule: float | Schedule, n: int, start: int = 0) -> NDArray[np.float64]:
-    """ε at times start..start+n−1, shape (n,), checked to be probabilities; a number is a constant schedule."""
+    """ε at times start..start+n−1, shape (n,), checked to be probabilities; a number means a constant schedule."""
     rate = schedule if isinstance(schedule, Schedule) else Constant(schedule)
     rates = np.array([rate(t) for t in range(start, start + n)], dtype=np.float64)
     if not np.all((rates >= 0.0) & (rates <= 1.0)):

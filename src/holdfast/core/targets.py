@@ -1,11 +1,11 @@
-"""What an observed transition says a value should be: the empirical operators T̂*, T̂^κ and Ĥ^κ.
+"""The value that an observed transition suggests: the empirical operators T̂*, T̂^κ and Ĥ^κ.
 
 First come the formulas for one window s → s' of a held action, in the subset of Python that compiles; the tabular
-learners run these, compiled. Then come their forms on arrays, a reference that nothing trains by: the tensors of
-``deep`` are tested against it. Last, the formulas are applied to a table Q of shape (S, A, K) and a partial
-history, as the paper writes the operators; this is a reference too.
+learners compile and run these. Then come the same formulas on arrays, a reference that no training uses: tests
+compare the tensors of ``deep`` with it. Last, the formulas are applied to a table Q of shape (S, A, K) and a
+partial history, as the paper writes the operators; this is a reference too.
 
-The paper prints the bootstrap of T̂^κ at s_{t+k}; that state was never reached (k > κ). It is s_{t+κ}.
+The paper prints the bootstrap of T̂^κ at s_{t+k}, but that state was never reached (k > κ). It should be s_{t+κ}.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ STATE_VALUES = ("options", "primitive")
 
 
 def check_priced_target(target_value: str, decision_cost: float) -> None:
-    """Say that V(s') must be read over all options where decisions cost something: a longer hold may be best."""
+    """Reject ``"primitive"`` if decisions cost something: longer holds may be best, so V(s') needs all options."""
     if decision_cost > 0.0 and target_value == "primitive":
         raise InputError(
-            "target_value must not be 'primitive' where decision_cost is above 0: holds that save decisions would "
+            "target_value must not be 'primitive' if decision_cost is above 0: holds that save decisions would "
             "not be valued",
             "target_value",
             "decision_cost",
@@ -64,7 +64,7 @@ def bootstrapped_return(reward: Any, discount: Any, next_value: Any, terminated:
         reward: r^ℓ, the discounted reward of ℓ steps.
         discount: γ^ℓ.
         next_value: What the rest is worth: V(s') or Q(s',a,k−ℓ).
-        terminated: Whether s' is terminal; nothing is to be had beyond it.
+        terminated: Whether s' is terminal; nothing can be gained beyond it.
     """
     return reward + discount * (1.0 - terminated) * next_value
 
@@ -79,10 +79,10 @@ def best_value(values: Any, n_durations: Any) -> Any:
 
 
 def undecided_value(best: Any, decision_cost: Any) -> Any:
-    """V_c(s) = max Q_c(s,·,·) − c of a live state, in which the next decision is still to be paid for.
+    """V_c(s) = max Q_c(s,·,·) − c of a live state, where the next decision is still to be paid for.
 
-    Q_c(s,a,k) is what is to be had once (a,k) is chosen and paid for; a terminal state, where nothing is decided,
-    is worth 0.
+    Q_c(s,a,k) is the value once (a,k) is chosen and paid for. A terminal state, where nothing is decided, is worth
+    0.
 
     Args:
         best: max Q_c(s,·,·).
@@ -100,8 +100,8 @@ def window_target(
         reward: r^ℓ.
         discount: γ^ℓ.
         rest: k − ℓ.
-        next_state_value: V(s'); not read unless ``rest`` is 0.
-        next_held_values: (K,) Q(s',a,·); not read if ``rest`` is 0.
+        next_state_value: V(s'); read only if ``rest`` is 0.
+        next_held_values: (K,) Q(s',a,·); read only if ``rest`` is above 0.
         terminated: Whether s' is terminal.
     """
     next_value = next_state_value if rest == 0 else next_held_values[persistence_index(rest)]
@@ -109,12 +109,12 @@ def window_target(
 
 
 def value_bounds(reward_low: float, reward_high: float, gamma: float) -> tuple[float, float]:
-    """The least and the largest return that rewards between two numbers allow, episodes ending at any time.
+    """The smallest and the largest possible return for rewards in a given range, if episodes may end at any time.
 
     Args:
-        reward_low: At most 0, which is what is to be had behind an end.
-        reward_high: At least 0.
-        gamma: Discount factor; with 1 a reward that can be had again and again has no bound.
+        reward_low: Smallest reward, at most 0, because nothing is gained after an end.
+        reward_high: Largest reward, at least 0.
+        gamma: Discount factor; at 1, a reward that can be collected repeatedly has no bound.
     """
     if gamma < 1.0:
         return reward_low / (1.0 - gamma), reward_high / (1.0 - gamma)
@@ -122,33 +122,33 @@ def value_bounds(reward_low: float, reward_high: float, gamma: float) -> tuple[f
 
 
 def constant_value(mean_reward: float, end_rate: float, gamma: float) -> float:
-    """The one number v that is the value of every state if v = r̄ + γ (1 − d̄) v.
+    """The number v that is the value of every state if v = r̄ + γ (1 − d̄) v.
 
     Args:
         mean_reward: r̄, the mean reward of a step.
         end_rate: d̄, the share of steps that lead to a terminal state.
-        gamma: Discount factor; with 1 and no step that ends an episode there is no such number, and it is 0.
+        gamma: Discount factor; at 1, if no step ends an episode, there is no such number and the result is 0.
     """
     left = 1.0 - gamma * (1.0 - end_rate)
     return mean_reward / left if left > 0.0 else 0.0
 
 
 def toward(value: Any, target: Any, alpha: Any) -> Any:
-    """(1 − α)·value + α·target: one update of a table."""
+    """(1 − α)·value + α·target: one update of a table entry."""
     return (1.0 - alpha) * value + alpha * target
 
 
 def all_persistence_target(
     reward: Any, discount: Any, complete: Any, next_state_value: Any, next_held_value: Any, terminated: Any
 ) -> Any:
-    """``window_target`` on arrays, for reference: through V(s') where the window is complete, else by holding on.
+    """Reference form of ``window_target``, on arrays: V(s') where the window is complete, else holding on.
 
     Args:
         reward: r^ℓ.
         discount: γ^ℓ.
         complete: Whether ℓ = k.
         next_state_value: V(s').
-        next_held_value: Q(s',a,k−ℓ); any finite number where complete.
+        next_held_value: Q(s',a,k−ℓ); any finite number where ``complete`` is true.
         terminated: Whether s' is terminal.
     """
     next_value = np.where(complete, next_state_value, next_held_value)
@@ -166,7 +166,7 @@ def primitive_state_value(q: NDArray[np.floating]) -> Any:
 
 
 def double_state_value(online_q: NDArray[np.floating], target_q: NDArray[np.floating]) -> Any:
-    """V(s) = Q⁻(s, argmax Q(s,·,·)): chosen by one network, valued by the other; both (..., A, K)."""
+    """V(s) = Q⁻(s, argmax Q(s,·,·)): one network chooses, the other gives the value; both (..., A, K)."""
     online = online_q.reshape(*online_q.shape[:-2], -1)
     target = target_q.reshape(*target_q.shape[:-2], -1)
     best = np.argmax(online, axis=-1, keepdims=True)
@@ -180,15 +180,15 @@ def skip_target(
     target_values: NDArray[np.floating],
     terminated: Any,
 ) -> Any:
-    """TempoRL's target of J(s,j|a), and with j = 1 of Q(s,a): r^j + γ^j Q⁻(s', argmax_a' Q(s',a')).
+    """TempoRL's target for J(s,j|a), and for Q(s,a) with j = 1: r^j + γ^j Q⁻(s', argmax_a' Q(s',a')).
 
     Skips are valued through the action values alone, by double Q-learning.
 
     Args:
         reward: r^j.
         discount: γ^j.
-        online_values: (..., A) Q(s',·), by which the action is chosen.
-        target_values: (..., A) Q⁻(s',·), by which it is valued.
+        online_values: (..., A) Q(s',·), which choose the action.
+        target_values: (..., A) Q⁻(s',·), which give its value.
         terminated: Whether s' is terminal.
     """
     next_value = double_state_value(online_values[..., None], target_values[..., None])
@@ -196,7 +196,7 @@ def skip_target(
 
 
 def state_value(q: NDArray[np.floating], kind: str = "options") -> Any:
-    """V(s) of values (..., A, K) by name, one of ``STATE_VALUES``."""
+    """V(s) from values (..., A, K), read in the way that ``kind`` names, one of ``STATE_VALUES``."""
     of_name = {"options": options_state_value, "primitive": primitive_state_value}
     return of_name[check_choice("target_value", kind, STATE_VALUES)](q)
 
@@ -210,7 +210,7 @@ def empirical_optimality(
 
     Args:
         q: Table (S, A, K).
-        history: Its states are rows of ``q``.
+        history: Partial history; its states are row numbers of ``q``.
         k: A persistence that was executed in full, 1..κ.
         gamma: Discount factor.
         kind: How V is read off ``q``.
@@ -255,7 +255,7 @@ def empirical_all_persistence(
 def _target(
     q: NDArray[np.floating], history: PartialHistory, k: int, length: int, gamma: float, kind: str
 ) -> float:
-    """What the first ``length`` steps of ``history`` say of persistence ``k``."""
+    """The target that the first ``length`` steps of ``history`` give for persistence ``k``."""
     reward, discount = history.k_step_return(0, length, gamma), discounts(gamma, length)[length]
     if history.terminated and length == history.kappa:
         return reward
@@ -271,6 +271,6 @@ def _check_table(q: NDArray[np.floating], history: PartialHistory) -> None:
         raise ValueError(f"q must be a table (S, A, K), not of shape {q.shape}")
     states = history.states
     if states.ndim != 1 or states.dtype.kind not in "iu" or np.any((states < 0) | (states >= q.shape[0])):
-        raise ValueError(f"history must have states that are numbers in 0..{q.shape[0] - 1}, the rows of q")
+        raise ValueError(f"history must have whole numbers in 0..{q.shape[0] - 1}, the rows of q, as states")
     if history.action >= q.shape[1]:
         raise ValueError(f"history must have an action in 0..{q.shape[1] - 1}, not {history.action}")

@@ -1,15 +1,15 @@
-"""Code that is not ours and is called from here: what it raises, whose fault that is, and how to say so.
+"""Calls to code outside holdfast: what it raises, whose fault that is, and how to say so.
 
-An environment, a wrapper or an experiment may raise anything, ``SystemExit`` included. None of it may end the
-process as if all were well; what a signal's handler raises is no failure of such code, and goes on as it is.
-What a library says of a user's values is about the values; what holdfast's own code raises there is not.
+An environment, a wrapper or an experiment may raise anything, even ``SystemExit``. None of it may end the process
+as if nothing had happened. What a signal handler raises is not a failure of such code and passes through
+unchanged. What a library raises about a user's values is bad input; what holdfast's own code raises there is not.
 """
 
 from __future__ import annotations
 
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
@@ -22,22 +22,23 @@ __all__ = [
     "described",
     "is_interrupt",
     "is_raised_by_holdfast",
-    "place_of",
     "shown",
     "user_code",
+    "where_passed",
+    "where_raised",
 ]
 
 _PACKAGE = Path(__file__).parents[1]
 
 _LONGEST = 200
-"""Letters of what others say that are repeated."""
+"""Longest part of a foreign message that is repeated, in characters."""
 
 
 class StoppedBySignal(SystemExit):
-    """A signal ends the program, whatever it is in the middle of.
+    """A signal ends the program, whatever the program is doing.
 
     Args:
-        exit_code: What the process ends with.
+        exit_code: The process's exit code.
     """
 
     def __init__(self, exit_code: int) -> None:
@@ -49,14 +50,14 @@ class StoppedBySignal(SystemExit):
 def user_code(
     sentence: str, told_apart: type[BaseException] | tuple[type[BaseException], ...] = ()
 ) -> Iterator[None]:
-    """Turn whatever the code of a user raises into bad input.
+    """Turn anything that a user's code raises into an ``InputError``.
 
     Args:
-        sentence: What the message begins with, such as ``"experiment 'a:b' cannot be used: importing a"``.
-        told_apart: Exceptions that go on as they are.
+        sentence: Beginning of the message, such as ``"experiment 'a:b' cannot be used: importing a"``.
+        told_apart: Exceptions that pass through unchanged.
 
     Raises:
-        ValueError: The code raised an exception of any kind, ``SystemExit`` included.
+        ValueError: The code raised an exception of any kind, including ``SystemExit``.
     """
     try:
         yield
@@ -67,10 +68,10 @@ def user_code(
 
 
 def is_raised_by_holdfast(error: BaseException) -> bool:
-    """Whether holdfast's own code raised ``error``, and not a library or a user's code that it called.
+    """Whether holdfast's own code raised ``error``, rather than a library or a user's code that it called.
 
-    For calls that hand a user's values to other code: what that code says of them is about the values, and what
-    holdfast's own code raises is a fault of holdfast, or an ``InputError`` already.
+    Use it around calls that pass a user's values to other code. What that code raises is about the values; what
+    holdfast's own code raises is a fault of holdfast, or already an ``InputError``.
     """
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
@@ -89,10 +90,10 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def _code_of(handler: Any) -> CodeType | None:
-    """The code that a signal's handler runs; None for those that are not written in Python."""
+    """The code that a signal handler runs; None if the handler is not written in Python."""
     if not callable(handler):
         return None
-    # A partial's function, or else a function, a method, or an object that is called.
+    # The function of a partial; else a function, a method, or a callable object.
     inner = getattr(handler, "func", handler)
     code = getattr(inner, "__code__", None) or getattr(inner.__call__, "__code__", None)
     return code if isinstance(code, CodeType) else None
@@ -104,21 +105,29 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def place_of(error: BaseException, *, but: str) -> str:
-    """Where an exception was raised: ``" (robot.py, line 12)"``; nothing where that is the file ``but``."""
+def where_raised(error: BaseException, *, but: str) -> str:
+    """Where an exception was raised, as ``" (robot.py, line 12)"``; empty if that is the file ``but``."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames or frames[-1].filename == but:
         return ""
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
+def where_passed(error: BaseException, files: Container[str]) -> str:
+    """The last place in one of ``files`` that an exception came through, said as by ``where_raised``; or empty."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename in files:
+            return f" ({Path(frame.filename).name}, line {frame.lineno})"
+    return ""
+
+
 def shown(value: Any) -> str:
-    """``repr`` of what a user's code gave, in one short line whatever it is."""
+    """``repr`` of a value from a user's code, always as one short line."""
     return _short_line(repr, value) or f"a {type(value).__name__}"
 
 
 def _short_line(text_of: Callable[[Any], str], value: Any) -> str:
-    """``str`` or ``repr`` of a value in one short line; empty where even that raises."""
+    """``str`` or ``repr`` of a value as one short line; empty if even that raises."""
     try:
         text = text_of(value)
     except BaseException as error:

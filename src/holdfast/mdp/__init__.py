@@ -1,4 +1,4 @@
-"""What is known exactly: tabular models, their k-persistent forms, the Bellman operators and their solutions."""
+"""Exact results: tabular models, their k-persistent forms, the Bellman operators and their solutions."""
 
 from holdfast.mdp.chains import ChainOperator, persistent_chain, reduced_distribution
 from holdfast.mdp.decision_prices import CostInterval, OptionPath, cost_intervals, follow_options

@@ -1,13 +1,13 @@
 """H steps of random options as one Markov chain.
 
-An agent draws an action from π(·|s) and a persistence from ω, holds on, and draws again. Where it goes next
-depends on what it is holding, so that its states are no Markov chain; but looked at every H steps, where every
-hold is cut off, they are one:
+An agent draws an action from π(·|s) and a persistence from ω, holds the action, and draws again. Its next state
+depends on what it is holding, so its states do not form a Markov chain. Observed every H steps, when every hold is
+cut off, they do:
 
     P_H = Σ_{k ≤ min(H,K)} ω̃_{k,min(H,K)} · P^π_k · P_{H−k},    P_0 = I
 
-Rows sum to 1, and what happens first stands on the left. None of the P^π_k is formed: holding for one step more is
-one more product with the matrix of that action.
+Rows sum to 1, and the factor on the left happens first. No P^π_k is formed: holding for one more step is one more
+product with that action's matrix.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.mdp.kernels import ROW_SUM_TOLERANCE, DenseKernel, DeterministicKernel, Kernel, SparseKernel
@@ -26,20 +27,19 @@ from holdfast.mdp.model import TabularMDP
 
 __all__ = ["ChainOperator", "persistent_chain", "reduced_distribution"]
 
-Floats = NDArray[np.float64]
 
 _BLOCK_BYTES = 128 * 2**20
-"""What the columns that are worked on at a time may take, with all that is remembered of them."""
+"""Memory limit for the columns in progress, including everything remembered about them."""
 
 
 def reduced_distribution(omega: ArrayLike, H: int) -> Floats:
-    """ω̃_{·,H}: a distribution of persistences where only H steps are left, and longer holds are cut to H.
+    """ω̃_{·,H}: the distribution of persistences when only H steps are left and longer holds are cut to H.
 
     Paper: Definition reduced-distribution
 
     Args:
         omega: Probabilities (K,) of the persistences 1..K.
-        H: Steps that are left, at least 1.
+        H: Number of steps left, at least 1.
 
     Returns:
         (K,): ω_k for k < H, the sum of all ω_l with l ≥ H for k = H, and 0 beyond.
@@ -61,28 +61,28 @@ def persistent_chain(
     pi: ArrayLike | None = None,
     omega: ArrayLike | None = None,
 ) -> Floats:
-    """P_H(s'|s), (S,S): where H steps of random options lead, rows that sum to 1.
+    """P_H(s'|s), (S,S): where H steps of random options lead; rows sum to 1.
 
     Paper: Equation eq:P_pers
 
     Args:
-        model: Where a step leads: a model, or its kernel.
-        H: Steps, at least 1; a hold that would go on beyond them is cut off.
-        k_max: K; may be left out where ``omega`` is given.
-        pi: π(a|s) as (S,A), or as (A,) if it is the same in every state; None for uniform.
-        omega: Probabilities (K,) of the persistences 1..K; None for uniform.
+        model: A model, or its kernel.
+        H: Number of steps, at least 1; a hold that would last longer is cut off.
+        k_max: K; may be left out if ``omega`` is given.
+        pi: π(a|s) as (S,A), or as (A,) if it is the same in every state; None means uniform.
+        omega: Probabilities (K,) of the persistences 1..K; None means uniform.
     """
     return ChainOperator(model, H, k_max, pi, omega).matrix()
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class ChainOperator:
-    """P_H as what it does to a function or a distribution, without its matrix; for many states.
+    """P_H as an operator on functions and distributions, without its matrix; suited to many states.
 
     The arguments are those of ``persistent_chain``.
 
     Attributes:
-        H: Steps.
+        H: Number of steps.
         pi: π(a|s), (S,A).
         omega: Probabilities (K,) of the persistences 1..K.
     """
@@ -125,11 +125,11 @@ class ChainOperator:
         return len(self.omega)
 
     def apply(self, values: Floats) -> Floats:
-        """Σ_s' P_H(s'|s) f(s'): what ``values`` (S,) or (S,m) are expected to be H steps later."""
+        """Σ_s' P_H(s'|s) f(s'): the expectation of ``values`` (S,) or (S,m) H steps later."""
         pi = self.pi.reshape(*self.pi.shape, *[1] * (values.ndim - 1))
         later: deque[Floats] = deque([values], maxlen=self.k_max)
         for h in range(1, self.H + 1):
-            # Before the last k of h steps: later[k-1] is what is expected of the h−k others.
+            # later[k-1] is the expectation over the h−k steps that remain after a hold of k steps.
             free = [weight * value for weight, value in zip(self._weights_of(h), later, strict=False)]
             expected = np.zeros_like(values)
             for action, move in enumerate(self._moves):
@@ -143,10 +143,10 @@ class ChainOperator:
         return later[0]
 
     def apply_transposed(self, weights: Floats) -> Floats:
-        """Σ_s f(s) P_H(s'|s): where a distribution ``weights`` (S,), or each column of (S,m), is H steps later."""
+        """Σ_s f(s) P_H(s'|s): a distribution ``weights`` (S,), or each column of (S,m), H steps later."""
         pi = self.pi.reshape(*self.pi.shape, *[1] * (weights.ndim - 1))
         moves = [move.T for move in self._moves]
-        # arriving[h]: the weight that decides anew with h steps left.
+        # arriving[h]: the weight that makes a new decision with h steps left.
         arriving = [np.zeros_like(weights) for _ in range(self.H)] + [weights]
         for h in range(self.H, 0, -1):
             for action, move in enumerate(moves):
@@ -157,11 +157,11 @@ class ChainOperator:
         return arriving[0]
 
     def _weights_of(self, h: int) -> Floats:
-        """ω̃ of 1..min(h,K) where h steps are left; with K or more of them it is ω itself."""
+        """ω̃ of 1..min(h,K) when h steps are left; for h ≥ K it is ω itself."""
         return self._weights[min(h, self.k_max) - 1]
 
     def matrix(self) -> Floats:
-        """P_H, (S,S): 8 S² bytes, and time that grows with S² · A · Σ_{h ≤ H} min(h,K) where moves are sparse."""
+        """P_H, (S,S): takes 8 S² bytes; if moves are sparse, time grows with S² · A · Σ_{h ≤ H} min(h,K)."""
         n_states = self.n_states
         columns = max(1, _BLOCK_BYTES // (8 * n_states * (min(self.H, self.k_max) + 3)))
         matrix = np.empty((n_states, n_states))
@@ -172,7 +172,7 @@ class ChainOperator:
 
 
 def _reduced_weights(omega: Floats, H: int) -> list[Floats]:
-    """ω̃_{1..h,h} for h = 1..min(H,K): no more than can be held, however large H or K is."""
+    """ω̃_{1..h,h} for h = 1..min(H,K): never more than can be held, however large H or K."""
     return [reduced_distribution(omega, h)[:h].copy() for h in range(1, min(H, len(omega)) + 1)]
 
 
@@ -207,7 +207,7 @@ def _policy(pi: ArrayLike | None, n_states: int, n_actions: int) -> Floats:
 
 
 def _distributions(name: str, given: ArrayLike, ndim: int, shape: tuple[int, ...] | None = None) -> Floats:
-    """``given`` as a copy whose last axis sums to 1 up to rounding."""
+    """A copy of ``given`` whose last axis sums to 1 up to rounding."""
     message = f"{name} must be probabilities of shape {shape or '(K,)'} that sum to 1"
     try:
         array = np.array(given, dtype=np.float64)

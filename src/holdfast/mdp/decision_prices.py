@@ -1,9 +1,9 @@
-"""What a price for decisions buys: the optimal policies over all costs c ≥ 0, and where one gives way to the next.
+"""What a price for decisions buys: the optimal policies for all costs c ≥ 0, and where each gives way to the next.
 
 From the start, a policy has a discounted return R and a discounted number of decisions N, and is worth R − c·N.
-The best over all policies is a convex function of c made of straight lines: each line is a policy that is optimal
-over an interval of costs, and N falls from each to the next. Lines are found by solving the model where two known
-ones meet: either they are neighbours, or a third one lies above both.
+The maximum over all policies is a convex, piecewise linear function of c. Each line is a policy that is optimal
+over an interval of costs, and N falls from each line to the next. To find the lines, the model is solved where two
+known lines meet: either they are neighbours, or a third line lies above both.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Integers
 from holdfast.core.errors import InputError
 from holdfast.core.options import chosen_persistences
 from holdfast.mdp.model import TabularMDP
@@ -24,10 +24,9 @@ from holdfast.mdp.solve_options import best_policy, q_star_options
 
 __all__ = ["CostInterval", "OptionPath", "cost_intervals", "follow_options"]
 
-Integers = NDArray[np.int64]
 
 _ROUNDING = 1e-10
-"""Lines that differ by less than this part of themselves are the same."""
+"""Lines whose relative difference is below this count as the same."""
 _MOST_DOUBLINGS = 100
 
 
@@ -35,10 +34,10 @@ class CostInterval(NamedTuple):
     """A policy, and the costs for which it is optimal from the start.
 
     Attributes:
-        low: The cost from which on it is optimal.
-        high: The cost up to which it is; infinite for the last one.
-        discounted_return: Its expected return from the start, discounted, without the cost.
-        discounted_decisions: Its expected number of decisions from there, discounted.
+        low: The smallest cost at which it is optimal.
+        high: The largest cost at which it is optimal; infinite for the last interval.
+        discounted_return: Its expected discounted return from the start, without the cost.
+        discounted_decisions: Its expected discounted number of decisions from the start.
         policy: (S,) its option in each state, as a flat number action · K + position.
     """
 
@@ -50,12 +49,12 @@ class CostInterval(NamedTuple):
 
 
 class OptionPath(NamedTuple):
-    """What a policy does from a state on, where moves are certain.
+    """What a policy does from a given state on, if moves are deterministic.
 
     Attributes:
-        steps: Steps to the end.
-        decisions: Options begun.
-        total: Sum of the rewards, undiscounted.
+        steps: Number of steps to the end.
+        decisions: Number of options begun.
+        total: Undiscounted sum of the rewards.
     """
 
     steps: int
@@ -64,7 +63,7 @@ class OptionPath(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The worth R − c·N of a policy as a function of c."""
+    """The value R − c·N of a policy as a function of c."""
 
     discounted_return: float
     discounted_decisions: float
@@ -80,24 +79,25 @@ class _Line(NamedTuple):
 def cost_intervals(
     mdp: TabularMDP, k_max: int | None = None, *, persistences: Sequence[int] | None = None
 ) -> list[CostInterval]:
-    """The policies that are optimal from the start for some cost of a decision, from no cost to any cost.
+    """The policies that are optimal from the start for some cost per decision, in order of increasing cost.
 
-    There is one for each cost: of several that are equally good at no cost, the one with the fewest decisions.
+    There is one policy for each cost. If several are equally good at cost 0, it is the one with the fewest
+    decisions.
 
     Args:
-        mdp: The model, with γ < 1 and a start.
+        mdp: The model, with γ < 1 and an initial state or distribution.
         k_max: Options last 1..k_max steps.
-        persistences: A set of durations instead of ``k_max``.
+        persistences: A set of durations to use instead of 1..k_max.
     """
     if mdp.gamma >= 1.0:
-        raise InputError("gamma must be below 1 to weigh returns against decisions that never end", "gamma")
+        raise InputError("gamma must be below 1: otherwise endless decisions have an infinite cost", "gamma")
     if mdp.initial is None:
-        raise InputError("mdp must have a start, from which returns and decisions are counted", "mdp")
+        raise InputError("mdp must have an initial state, from which returns and decisions are counted", "mdp")
     durations = chosen_persistences(k_max, persistences)
     model = OptionModel(mdp, durations)
     lines = _lines_between(model, *_first_and_last(model))
     meets = [_meeting(one, two) for one, two in pairwise(lines)]
-    # Of lines that are equally good at no cost, the last one, with the fewest decisions, is the best right after.
+    # If several lines are equally good at cost 0, the last, with the fewest decisions, is best just above 0.
     first = sum(cost <= _ROUNDING * (1.0 + abs(lines[0].discounted_return)) for cost in meets)
     ends = pairwise([0.0, *meets[first:], math.inf])
     return [
@@ -107,7 +107,7 @@ def cost_intervals(
 
 
 def _first_and_last(model: OptionModel) -> tuple[_Line, _Line]:
-    """The optimal policy at no cost, and that of fewest decisions, however it is paid for."""
+    """The optimal policy at cost 0, and the one with the fewest decisions, whatever its return."""
     mdp = model.mdp
     idle = TabularMDP(mdp.P, np.zeros_like(mdp.reward), mdp.gamma, mdp.initial, mdp.terminal)
     fewest = _best_line(OptionModel(idle, model.durations), 1.0)
@@ -122,7 +122,7 @@ def _first_and_last(model: OptionModel) -> tuple[_Line, _Line]:
 
 
 def _lines_between(model: OptionModel, left: _Line, right: _Line) -> list[_Line]:
-    """All lines of the upper envelope from ``left`` to ``right``, which are on it."""
+    """All lines of the upper envelope from ``left`` to ``right``, both of which lie on it."""
     if left.is_same(right):
         return [right]
     cost = max(_meeting(left, right), 0.0)
@@ -147,7 +147,7 @@ def _best_line(model: OptionModel, cost: float) -> _Line:
 
 
 def follow_options(model: OptionModel, policy: Integers, start: int) -> OptionPath | None:
-    """Follow ``policy`` (S,) from ``start`` to a terminal state, moves being certain; None if it never ends."""
+    """Follow ``policy`` (S,) from ``start`` to a terminal state if moves are certain; None if it never ends."""
     if model.ends is None:
         raise InputError("mdp must be deterministic (given by next states) to follow a path", "mdp")
     mdp, state = model.mdp, start

@@ -1,4 +1,4 @@
-"""What a policy is worth: V^π from V = r_π + γ P_π V."""
+"""The value of a policy: V^π from V = r_π + γ P_π V."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["path_values", "policy_values"]
 def policy_values(mdp: TabularMDP, policy: NDArray[np.int64]) -> NDArray[np.float64]:
     """V^π of a deterministic policy (S,), for γ < 1, (S,).
 
-    Certain moves are followed to their end, which takes time and memory as S; otherwise (I − γ P_π) V = r_π is
-    solved, which is for models of moderate size.
+    In deterministic models, paths are followed to their ends, in time and memory proportional to S. In others,
+    (I − γ P_π) V = r_π is solved, which suits models of moderate size.
     """
     states = np.arange(mdp.n_states)
     reward = mdp.reward[states, policy]
@@ -34,14 +34,15 @@ def policy_values(mdp: TabularMDP, policy: NDArray[np.int64]) -> NDArray[np.floa
 def path_values(following: NDArray[np.int64], reward: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
     """Σ_i γ^i r(s_i) along the path s_0 = s, s_{i+1} = following(s_i) that begins in each state s, (S,).
 
-    The sum over 2n steps is that over n steps, and γ^n times the same from where they lead. So it takes log₂ n
-    passes until γ^n is less than any number, or the path has nothing more to give, and rounding is that of
-    adding as many numbers.
+    The sum over 2n steps is the sum over n steps plus γ^n times the sum over n steps from the state they lead to.
+    It therefore takes log₂ n passes until γ^n underflows to 0 or the rest of every path has no reward. The
+    rounding error is that of adding the numbers one by one.
 
     Args:
         following: The next state of each state, (S,).
-        reward: The reward of each state's step, (S,).
-        gamma: Discount factor. If it is 1, paths are cut off once they have come round: after S steps or more.
+        reward: The reward of the step from each state, (S,).
+        gamma: Discount factor. If it is 1, paths are cut off once they must have repeated a state: after S steps
+            or more.
     """
     values = np.array(reward, dtype=np.float64)
     steps = 1

@@ -1,4 +1,4 @@
-"""How far random options get, over K_max: the numbers behind the choice of it, where the model is known."""
+"""How far random options get for each K_max: the numbers that help to choose K_max when the model is known."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.errors import InputError
 from holdfast.mdp.chains import ChainOperator
@@ -23,27 +24,26 @@ from holdfast.mdp.model import TabularMDP
 
 __all__ = ["LARGEST_EXACT_CHAIN", "ExplorationCurve", "exploration_curves"]
 
-Floats = NDArray[np.float64]
 
 LARGEST_EXACT_CHAIN = 1_000
-"""States up to which ``method="auto"`` is exact."""
+"""Largest number of states for which ``method="auto"`` is exact."""
 
 _ROUNDING = 1e-9
-"""Part by which constants that should be equal may differ."""
+"""Relative difference up to which two constants count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExplorationCurve:
-    """What becomes of H steps of random options as K_max grows; every array has shape (n,).
+    """How H steps of random options explore as K_max grows; every array has shape (n,).
 
     Attributes:
-        H: Steps that are one step of the chain.
-        k_max: Largest persistences, growing.
+        H: Number of environment steps in one step of the chain.
+        k_max: Largest persistences, in increasing order.
         kemeny: Kemeny's constant for each of them.
-        kemeny_error: Its standard error, 0 where it is exact.
-        kemeny_of_one: Kemeny's constant for K_max = 1, which the others are compared with.
+        kemeny_error: Its standard error; 0 if it is exact.
+        kemeny_of_one: Kemeny's constant for K_max = 1, the baseline for the others.
         row_entropy: Mean entropy of the rows of P_H, in nats.
-        row_entropy_error: Its standard error, 0 where it is exact.
+        row_entropy_error: Its standard error; 0 if it is exact.
         stationary_entropy: Entropy of the stationary distribution, in nats.
     """
 
@@ -58,24 +58,24 @@ class ExplorationCurve:
 
     @property
     def normalised_kemeny(self) -> Floats:
-        """Kemeny's constant as a part of that for K_max = 1: below 1, holding gets about faster."""
+        """Kemeny's constant divided by that for K_max = 1: below 1, holding moves around faster."""
         return np.asarray(self.kemeny / self.kemeny_of_one.value)
 
     @property
     def normalised_error(self) -> Floats:
-        """Standard error of ``normalised_kemeny``, as if both constants were estimated independently."""
+        """Standard error of ``normalised_kemeny``, treating the two estimates as independent."""
         one = self.kemeny_of_one
         relative = np.hypot(self.kemeny_error / self.kemeny, one.standard_error / one.value)
         return np.where(self.k_max == 1, 0.0, self.normalised_kemeny * relative)
 
     @property
     def best(self) -> int:
-        """Which of ``k_max`` has the least Kemeny constant, as an index; the first of equals up to rounding."""
+        """Index in ``k_max`` of the smallest Kemeny constant; ties up to rounding go to the first."""
         return int(np.argmax(self.kemeny <= self.kemeny.min() * (1.0 + _ROUNDING)))
 
     @property
     def best_k_max(self) -> int:
-        """The K_max with the least Kemeny constant."""
+        """The K_max with the smallest Kemeny constant."""
         return int(self.k_max[self.best])
 
     @property
@@ -93,18 +93,18 @@ def exploration_curves(
     method: str = "auto",
     seed: int = 0,
 ) -> tuple[ExplorationCurve, ...]:
-    """Kemeny's constant and entropies of P_H over K_max, one curve for each H; ω is uniform on 1..K_max.
+    """Kemeny's constant and the entropies of P_H over K_max, one curve per H; ω is uniform on 1..K_max.
 
     Args:
-        model: Where a step leads, from everywhere to everywhere; ``holdfast.envs.exploration_kernel`` makes it of
-            an environment.
+        model: A model or kernel that leads from every state to every other; ``holdfast.envs.exploration_kernel``
+            makes one from an environment.
         k_max: Largest persistences.
         H: Numbers of steps.
-        pi: π(a|s) as (S,A), or as (A,) if it is the same in every state; None for uniform.
-        method: ``"exact"``: by the matrix P_H; with S states that takes some 45 S² bytes and time that grows with
-            S² · H · min(H,K) for the matrix and S³ for the constant. ``"estimate"``: by products with P_H, with a
-            standard error. ``"auto"``: exact up to 1,000 states.
-        seed: Of the estimates.
+        pi: π(a|s) as (S,A), or as (A,) if it is the same in every state; None means uniform.
+        method: ``"exact"`` forms the matrix P_H; with S states that takes about 45 S² bytes, and time that grows
+            with S² · H · min(H,K) for the matrix and S³ for the constant. ``"estimate"`` uses products with P_H
+            and gives standard errors. ``"auto"`` is exact up to 1,000 states.
+        seed: Seed of the estimates.
     """
     check_choice("method", method, ("auto", "exact", "estimate"))
     persistences = sorted({check_integer("k_max", value) for value in k_max})
@@ -140,7 +140,7 @@ def _curve(
 
 def _point(chain: ChainOperator, method: str, seed: int) -> _Point:
     if chain.n_states == 1:
-        raise InputError("the chain must have two states or more, for in a single one there is nowhere to get to")
+        raise InputError("the chain must have two states or more: from a single state there is nowhere to go")
     if method == "estimate" or (method == "auto" and chain.n_states > LARGEST_EXACT_CHAIN):
         return _Point(
             estimate_kemeny(chain, seed=seed),

@@ -1,4 +1,4 @@
-"""The fixed point of an operator, by applying it again and again."""
+"""The fixed point of an operator, found by applying it repeatedly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NoConvergenceError(InputError):
     """The iteration limit was reached before the tolerance.
 
     Attributes:
-        value: Where the iteration was.
+        value: The last iterate.
     """
 
     def __init__(self, message: str, value: NDArray[np.float64]) -> None:
@@ -37,9 +37,10 @@ class FixedPoint(NamedTuple):
 
     Attributes:
         value: The last iterate.
-        iterations: Applications of the operator.
+        iterations: Number of times the operator was applied.
         residual: sup |f_n − f_{n−1}| of the last two iterates.
-        error_bound: What the contraction guarantees of sup |f_n − f*|; infinite without a modulus below 1.
+        error_bound: The bound that the contraction gives for sup |f_n − f*|; infinite if the modulus is not below
+            1.
     """
 
     value: NDArray[np.float64]
@@ -59,13 +60,13 @@ def fixed_point(
     """Apply ``operator`` until its fixed point is reached within ``tolerance``.
 
     Args:
-        operator: A map of arrays to arrays of the same shape.
-        start: Where to begin.
-        modulus: Its contraction factor m in the sup norm. Below 1 the distance to the fixed point is at most
-            m/(1−m) times the last step, and that bound is brought under ``tolerance``; at 1 nothing is known
-            and the last step itself is.
-        tolerance: Above 0. Steps as small as the rounding of the values end the iteration too.
-        max_iterations: Limit.
+        operator: A map from arrays to arrays of the same shape.
+        start: The first iterate.
+        modulus: The operator's contraction factor m in the sup norm. Below 1, the distance to the fixed point is
+            at most m/(1−m) times the last step, and this bound must fall to ``tolerance``. At 1 there is no bound,
+            and the last step itself must.
+        tolerance: Above 0. The iteration also stops once steps are as small as the values' rounding.
+        max_iterations: Largest number of iterations.
 
     Raises:
         NoConvergenceError: The limit was reached first.
@@ -88,19 +89,19 @@ def fixed_point(
         if is_near(value, residual, modulus, tolerance):
             return FixedPoint(value, iteration, residual, _error_bound(residual, modulus))
     raise NoConvergenceError(
-        f"no fixed point within {limit} iterations: the last step was {residual:.3g}, asked was {tolerance:.3g}"
-        + (" (with gamma = 1 there may be none)" if modulus >= 1.0 else ""),
+        f"no fixed point within {limit} iterations: the last step was {residual:.3g}, "
+        f"the tolerance is {tolerance:.3g}" + (" (with gamma = 1 there may be none)" if modulus >= 1.0 else ""),
         value,
     )
 
 
 def is_near(value: NDArray[np.float64], residual: float, modulus: float, tolerance: float) -> bool:
-    """Whether ``value`` is within ``tolerance`` of the fixed point, or as near as rounding lets it come.
+    """Whether ``value`` is within ``tolerance`` of the fixed point, or as close as rounding allows.
 
     Args:
-        value: A contraction, applied to some array.
-        residual: How far it took that array, in the sup norm.
-        modulus: The contraction's factor; at 1 the residual itself is to be within the tolerance.
+        value: The result of applying a contraction to some array.
+        residual: The distance between that array and ``value``, in the sup norm.
+        modulus: The contraction factor; at 1 the residual itself must be within the tolerance.
         tolerance: Above 0.
     """
     rounding = 2.0 * _EPSILON * float(np.max(np.abs(value)))

@@ -1,9 +1,10 @@
-"""How fast a Markov chain gets about: Kemeny's constant, first-passage times, entropies.
+"""How fast a Markov chain moves around: Kemeny's constant, first-passage times, entropies.
 
-A chain is a matrix (S,S), dense or sparse, whose rows sum to 1. Everything but ``row_entropy`` wants it to be
-irreducible, to lead from everywhere to everywhere; it may be periodic. For any u with sum 1, A = I − P + 1uᵀ has
-an inverse, and that knows everything: πᵀ = uᵀA⁻¹, and its eigenvalues are 1 and the 1/(1 − λ_i) of all eigenvalues
-of P but the first. Here u is uniform. The matrices are dense, and the time grows with S³.
+A chain is a matrix (S,S), dense or sparse, whose rows sum to 1. Every function except ``row_entropy`` needs an
+irreducible chain, one that leads from every state to every other; it may be periodic. For any u with sum 1,
+A = I − P + 1uᵀ has an inverse, which contains all the answers: πᵀ = uᵀA⁻¹, and its eigenvalues are 1 and
+1/(1 − λ_i) for every eigenvalue of P except the first. Here u is uniform. The matrices are dense, and time grows
+with S³.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any, cast
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_choice
 from holdfast.core.errors import InputError
 from holdfast.mdp.kernels import ROW_SUM_TOLERANCE
@@ -29,20 +30,19 @@ __all__ = [
     "stationary_entropy",
 ]
 
-Floats = NDArray[np.float64]
-
 
 def kemeny_constant(P: Any, method: str = "eigenvalues") -> float:
-    """Steps that the chain is expected to need to a state drawn from π, the same from wherever it is now.
+    """The expected number of steps to a state drawn from π; it does not depend on the current state.
 
-    A state is 0 steps away from itself: the complete graph has (n−1)²/n, a walk around a cycle (n²−1)/6.
+    A state is 0 steps away from itself: the complete graph has (n−1)²/n, a walk around a cycle has (n²−1)/6.
 
     Paper: Proposition prop:kemeny
 
     Args:
         P: The chain, (S,S).
-        method: ``"eigenvalues"``, Σ_{i≥2} 1/(1 − λ_i) as in the paper; or ``"first_passage"``, Σ_j π_j m_ij, in
-            which the π_j cancel: it is the trace of A⁻¹ less 1. Several times faster with many states.
+        method: ``"eigenvalues"`` computes Σ_{i≥2} 1/(1 − λ_i) as in the paper. ``"first_passage"`` computes
+            Σ_j π_j m_ij, in which the π_j cancel: it is the trace of A⁻¹ minus 1, and several times faster with
+            many states.
     """
     check_choice("method", method, ("eigenvalues", "first_passage"))
     chain = _irreducible(P)
@@ -54,9 +54,9 @@ def kemeny_constant(P: Any, method: str = "eigenvalues") -> float:
 
 
 def mean_first_passage_times(P: Any) -> Floats:
-    """m_ij, (S,S): the steps that the chain is expected to need from i until it is first in j; m_ii = 0.
+    """m_ij, (S,S): the expected number of steps from i until the chain is first in j; m_ii = 0.
 
-    They are (z_jj − z_ij)/π_j, with z the entries of A⁻¹.
+    They equal (z_jj − z_ij)/π_j, where z are the entries of A⁻¹.
     """
     chain = _irreducible(P)
     inverse = _inverse(chain)
@@ -64,22 +64,22 @@ def mean_first_passage_times(P: Any) -> Floats:
 
 
 def stationary_distribution(P: Any) -> Floats:
-    """π with πᵀP = πᵀ, (S,): the share of its time that the chain is in each state."""
+    """π with πᵀP = πᵀ, (S,): the share of time that the chain spends in each state."""
     chain = _irreducible(P)
     uniform = np.full(len(chain), 1.0 / len(chain))
     return _normalised(scipy.linalg.solve(_regular(chain).T, uniform, overwrite_a=True))
 
 
 def row_entropy(P: Any) -> float:
-    """How uncertain the next state is, in nats: the mean over all states of the entropy of their rows.
+    """How uncertain the next state is, in nats: the entropy of each row, averaged over all states.
 
-    This is the entropy of the paper's figure.
+    This is the entropy in the paper's figure.
     """
     return float(np.mean(entropies(_chain(P))))
 
 
 def stationary_entropy(P: Any) -> float:
-    """The entropy of the stationary distribution, in nats: log S if the chain is everywhere equally often."""
+    """The entropy of the stationary distribution, in nats: log S if the chain visits all states equally often."""
     return float(entropies(stationary_distribution(P)))
 
 
@@ -90,7 +90,7 @@ def entropies(probabilities: Floats) -> Floats:
 
 
 def check_irreducible(P: Any) -> None:
-    """ValueError unless the chain ``P`` leads from everywhere to everywhere."""
+    """Raise ValueError unless the chain ``P`` leads from every state to every other."""
     pattern = sp.csr_array(P)
     number, component = connected_components(pattern, connection="strong")
     if number == 1:
@@ -104,7 +104,7 @@ def check_irreducible(P: Any) -> None:
         what += f" and {transient} state{'s' if transient > 1 else ''} that it leaves for good"
     raise InputError(
         f"the chain must lead from every state to every other, but {what}: let the ends of episodes restart "
-        "(holes='restart'), keep one closed class, or, where moves are periodic, use another H"
+        "(holes='restart'), keep one closed class, or, if moves are periodic, use another H"
     )
 
 
@@ -128,7 +128,7 @@ def _chain(P: Any) -> Floats:
     sums = chain.sum(axis=1)
     row = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[row] - 1.0) > ROW_SUM_TOLERANCE:
-        raise InputError(f"{message}: that of state {row} sums to {sums[row]:.10g}")
+        raise InputError(f"{message}: the row of state {row} sums to {sums[row]:.10g}")
     return chain
 
 
@@ -154,6 +154,6 @@ def _stationary(inverse: Floats) -> Floats:
 
 
 def _normalised(pi: Floats) -> Floats:
-    """What rounding has left of π."""
+    """π without rounding errors: no negative entries, sum 1."""
     positive = np.maximum(pi, 0.0)
     return np.asarray(positive / positive.sum())

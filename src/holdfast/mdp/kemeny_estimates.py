@@ -1,10 +1,10 @@
-"""The same questions for chains with too many states for a matrix: answers with a standard error.
+"""Kemeny's constant and entropies of chains with too many states for a matrix, with standard errors.
 
-Kemeny's constant is tr A⁻¹ − 1 with A = I − P + 1uᵀ (see ``kemeny``). Products alone give an estimate of a trace:
-for random signs g, gᵀBg is right in the mean, and varies as much as B has entries off its diagonal. Most of that
-comes from the few slow modes of the chain. Their space is invariant, so that in a basis that begins with it A is
-block triangular: the trace of A⁻¹ is that of the small block's inverse, which is exact, and that of the other's,
-of which only the difference to the identity has to be estimated.
+Kemeny's constant is tr A⁻¹ − 1 with A = I − P + 1uᵀ (see ``kemeny``). A trace can be estimated from products
+alone: for random signs g, gᵀBg has the right mean, and its variance comes from the off-diagonal entries of B. Most
+of that variance comes from the chain's few slow modes. They span an invariant subspace, so in a basis that begins
+with it, A is block triangular. The trace of A⁻¹ is then the trace of the small block's inverse, which is exact,
+plus that of the other block's inverse, of which only the difference from the identity has to be estimated.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError
 from holdfast.mdp.chains import ChainOperator
@@ -24,20 +25,19 @@ from holdfast.mdp.kemeny import entropies
 
 __all__ = ["EstimateWithError", "estimate_kemeny", "estimate_row_entropy", "estimate_stationary_distribution"]
 
-Floats = NDArray[np.float64]
 
 _INVARIANCE = 1e-7
-"""How far slow modes may be from being invariant; a trace without them is less precise, but right."""
+"""How far slow modes may be from invariant; without them the estimate is less precise but still right."""
 _RESTARTS = 30
-"""Of the search for slow modes; each costs about as many products as there are modes."""
+"""Restarts of the search for slow modes; each costs about as many products as there are modes."""
 _RESIDUAL = 1e-7
 _MOST_ITERATIONS = 400
 _COLUMNS = 16
-"""Vectors that are worked on at a time: of one, most time goes into calls; many leave the cache."""
+"""Vectors processed at a time: with one, calls dominate the time; with many, they no longer fit the cache."""
 
 
 class EstimateWithError(NamedTuple):
-    """A number, and how sure it is.
+    """A number and its standard error.
 
     Attributes:
         value: The number.
@@ -51,17 +51,17 @@ class EstimateWithError(NamedTuple):
 def estimate_kemeny(
     chain: ChainOperator, n_probes: int = 64, n_slow: int = 16, seed: int = 0
 ) -> EstimateWithError:
-    """Kemeny's constant of a large chain, from products with it; memory grows with S only.
+    """Kemeny's constant of a large chain, from products with it; memory grows only with S.
 
     Args:
         chain: P_H.
-        n_probes: Random vectors of signs; the standard error falls with their root.
-        n_slow: Slow modes that are treated exactly.
-        seed: Of the signs; the same seed gives the same estimate.
+        n_probes: Number of random sign vectors; the standard error falls with the square root of this number.
+        n_slow: Number of slow modes to treat exactly.
+        seed: Seed of the signs; the same seed gives the same estimate.
 
     Raises:
         ValueError: The chain is not irreducible.
-        NoConvergenceError: A linear system is not solved in 400 iterations; the chain is then almost reducible.
+        NoConvergenceError: A linear system was not solved in 400 iterations; the chain is then almost reducible.
     """
     n_probes = check_integer("n_probes", n_probes, at_least=2)
     n_slow = check_integer("n_slow", n_slow, at_least=0)
@@ -85,7 +85,7 @@ def estimate_kemeny(
 
 
 def estimate_row_entropy(chain: ChainOperator, n_rows: int = 128, seed: int = 0) -> EstimateWithError:
-    """The mean entropy of the rows of P_H, in nats, from those of ``n_rows`` different states drawn at random."""
+    """The mean entropy of the rows of P_H, in nats, from ``n_rows`` different states drawn at random."""
     n_rows = check_integer("n_rows", n_rows, at_least=2)
     random = np.random.default_rng(check_integer("seed", seed, at_least=0))
     S = chain.n_states
@@ -98,17 +98,17 @@ def estimate_row_entropy(chain: ChainOperator, n_rows: int = 128, seed: int = 0)
     values = np.concatenate(found)
     if len(values) == S:
         return EstimateWithError(float(values.mean()), 0.0)
-    # Without replacement: the more of all states were drawn, the less is left to chance.
+    # Drawn without replacement: the larger the share of states drawn, the smaller the error.
     error = values.std(ddof=1) * np.sqrt((1.0 - len(values) / S) / len(values))
     return EstimateWithError(float(values.mean()), float(error))
 
 
 def estimate_stationary_distribution(chain: ChainOperator) -> Floats:
-    """π of a large chain, (S,), by solving Aᵀπ = u iteratively; no chance is in it.
+    """π of a large chain, (S,), by solving Aᵀπ = u iteratively; the result does not depend on chance.
 
     Raises:
         ValueError: The chain is not irreducible.
-        NoConvergenceError: It is not solved in 400 iterations.
+        NoConvergenceError: The system was not solved in 400 iterations.
     """
     _check_reach(chain)
     uniform = np.full((chain.n_states, 1), 1.0 / chain.n_states)
@@ -132,14 +132,14 @@ def _slow_modes(chain: ChainOperator, number: int, random: np.random.Generator) 
     alone = constant, np.ones((1, 1))
     if number < 1:
         return alone
-    # Without its eigenvalue 1, whose modes are the constants.
+    # Remove the eigenvalue 1, whose modes are the constants.
     deflated = LinearOperator((S, S), matvec=lambda x: chain.apply(x.ravel()) - x.mean(), dtype=np.float64)
     try:
         modes: NDArray[Any] = eigs(
             deflated, k=number, which="LR", v0=random.normal(size=S), tol=1e-10, maxiter=_RESTARTS
         )[1]
     except ArpackNoConvergence as error:
-        # Those that are found will do: the others are in a crowd, and fast.
+        # The modes that were found suffice: the others are closely spaced and fast.
         modes = error.eigenvectors
     except ArpackError:
         # A chain that forgets everything in one step has no modes.
@@ -154,7 +154,7 @@ def _slow_modes(chain: ChainOperator, number: int, random: np.random.Generator) 
 
 
 def _solve(operator: Callable[[Floats], Floats], right: Floats) -> Floats:
-    """X with ``operator``(X) = ``right``, (S,m): generalised conjugate residuals, each column for itself."""
+    """X with ``operator``(X) = ``right``, (S,m), by generalised conjugate residuals, column by column."""
     solution = np.zeros_like(right)
     residual = right.copy()
     sizes = np.linalg.norm(right, axis=0)
@@ -166,7 +166,7 @@ def _solve(operator: Callable[[Floats], Floats], right: Floats) -> Floats:
             part = np.einsum("sm,sm->m", image, earlier_image)
             image -= part * earlier_image
             direction -= part * earlier
-        # A column that is solved already has no direction left to go.
+        # A column that is already solved has no direction left.
         length = np.maximum(np.linalg.norm(image, axis=0), np.finfo(np.float64).tiny)
         image, direction = image / length, direction / length
         directions.append((direction, image))
@@ -176,13 +176,13 @@ def _solve(operator: Callable[[Floats], Floats], right: Floats) -> Floats:
         if np.all(np.linalg.norm(residual, axis=0) <= _RESIDUAL * sizes):
             return solution
     raise NoConvergenceError(
-        f"a linear system of the chain is not solved in {_MOST_ITERATIONS} iterations: it almost falls into parts",
+        f"a linear system was not solved in {_MOST_ITERATIONS} iterations: the chain is almost reducible",
         solution,
     )
 
 
 def _check_reach(chain: ChainOperator) -> None:
-    """ValueError unless every state can be reached from the first, and the first from every state."""
+    """Raise ValueError unless every state can be reached from the first, and the first from every state."""
     for words, spread in (("be reached from state 0", chain.apply_transposed), ("reach state 0", chain.apply)):
         reached = np.zeros(chain.n_states)
         reached[0] = 1.0
@@ -195,5 +195,5 @@ def _check_reach(chain: ChainOperator) -> None:
             raise InputError(
                 f"the chain must lead from every state to every other, but only {int(reached.sum())} of "
                 f"{chain.n_states} states can {words}: let the ends of episodes restart (holes='restart'), "
-                "leave the others out, or, where moves are periodic, use another H"
+                "leave the other states out, or, if moves are periodic, use another H"
             )

@@ -1,28 +1,28 @@
-"""Transition kernels P(s'|s,a) in three forms that answer the same questions.
+"""Transition kernels P(s'|s,a) in three forms with the same interface.
 
-What the library computes exactly needs the expectation of V(s') under (s,a), that of f(s',a) when ``a`` is held,
-one kernel followed by another, and the chain of a policy. Deterministic and sparse kernels answer all of this
-without ever becoming a dense (S,A,S) array.
+The library's exact computations need the expectation of V(s') under (s,a), the expectation of f(s',a) when ``a``
+is held, one kernel followed by another, and the chain of a policy. Deterministic and sparse kernels provide all of
+this without ever forming a dense (S,A,S) array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.errors import InputError
 
 __all__ = ["DenseKernel", "DeterministicKernel", "Kernel", "SparseKernel", "kernel_from"]
 
-Floats: TypeAlias = NDArray[np.float64]
 
 ROW_SUM_TOLERANCE = 1e-6
-"""How far a user's row may be from 1, which lets single precision pass; it is then rescaled."""
+"""How far the sum of a user's row may be from 1, which admits single precision; the row is then rescaled."""
 ROUNDING = 1e-12
 _FORMS = (
     "P must be a dense array (S,A,S) of probabilities, an integer array (S,A) of next states, "
@@ -31,7 +31,7 @@ _FORMS = (
 
 
 class Kernel(Protocol):
-    """A transition kernel; ``table`` is the plain form a user may have given."""
+    """A transition kernel; ``table`` is its plain form, as a user may have given it."""
 
     @property
     def n_states(self) -> int:
@@ -53,7 +53,7 @@ class Kernel(Protocol):
         ...
 
     def expect_held(self, values: Floats) -> Floats:
-        """Σ_s' P(s'|s,a) f(s',a), the action kept: (S,A,...) → (S,A,...)."""
+        """Σ_s' P(s'|s,a) f(s',a), with the same action: (S,A,...) → (S,A,...)."""
         ...
 
     def expect_pairwise(self, values: Any) -> Floats:
@@ -61,11 +61,11 @@ class Kernel(Protocol):
         ...
 
     def then(self, other: Kernel) -> Kernel:
-        """This kernel, then ``other`` under the same action; both of one form."""
+        """This kernel, then ``other`` under the same action; both must have the same form."""
         ...
 
     def absorbing(self, terminal: NDArray[np.bool_]) -> Kernel:
-        """The kernel with every terminal state leading to itself."""
+        """The kernel in which every terminal state leads to itself."""
         ...
 
     def under(self, policy: NDArray[np.int64]) -> Any:
@@ -73,7 +73,7 @@ class Kernel(Protocol):
         ...
 
     def checked(self) -> Kernel:
-        """The kernel with rows that sum to 1 up to rounding; ValueError unless they are distributions."""
+        """The kernel with rows that sum to 1 up to rounding; raises ValueError if they are not distributions."""
         ...
 
 
@@ -120,7 +120,7 @@ class DenseKernel(_ArrayKernel):
         return DenseKernel(np.ascontiguousarray(np.moveaxis(by_action, 0, 1)))
 
     def absorbing(self, terminal: NDArray[np.bool_]) -> DenseKernel:
-        """The kernel with every terminal state leading to itself."""
+        """The kernel in which every terminal state leads to itself."""
         table = self.table.copy()
         states = np.flatnonzero(terminal)
         table[states] = 0.0
@@ -132,7 +132,7 @@ class DenseKernel(_ArrayKernel):
         return self.table[np.arange(self.n_states), policy]
 
     def checked(self) -> DenseKernel:
-        """Each row must be a distribution."""
+        """Check that each row is a distribution."""
         _check_entries(self.table)
         sums = self.table.sum(axis=2)
         return DenseKernel(self.table / sums[:, :, None]) if _must_be_rescaled(sums) else self
@@ -145,15 +145,15 @@ class DeterministicKernel(_ArrayKernel):
     table: NDArray[np.int64]
 
     def expect(self, values: Floats) -> Floats:
-        """V(s') at the one next state."""
+        """V(s') at the only next state."""
         return np.asarray(values[self.table])
 
     def expect_held(self, values: Floats) -> Floats:
-        """f(s',a) at the one next state."""
+        """f(s',a) at the only next state."""
         return np.asarray(values[self.table, np.arange(self.n_actions)])
 
     def expect_pairwise(self, values: Any) -> Floats:
-        """r(s,a,s') at the one next state."""
+        """r(s,a,s') at the only next state."""
         return np.asarray(np.take_along_axis(values, self.table[:, :, None], axis=2)[:, :, 0])
 
     def then(self, other: Kernel) -> DeterministicKernel:
@@ -161,7 +161,7 @@ class DeterministicKernel(_ArrayKernel):
         return DeterministicKernel(other.table[self.table, np.arange(self.n_actions)])
 
     def absorbing(self, terminal: NDArray[np.bool_]) -> DeterministicKernel:
-        """The kernel with every terminal state leading to itself."""
+        """The kernel in which every terminal state leads to itself."""
         own = np.arange(self.n_states)[:, None]
         return DeterministicKernel(np.where(terminal[:, None], own, self.table))
 
@@ -172,9 +172,9 @@ class DeterministicKernel(_ArrayKernel):
         return sp.csr_array(entries, shape=(self.n_states, self.n_states))
 
     def checked(self) -> DeterministicKernel:
-        """Each next state must exist."""
+        """Check that each next state exists."""
         if np.any((self.table < 0) | (self.table >= self.n_states)):
-            raise InputError(f"P must name next states in 0..{self.n_states - 1}: it names others")
+            raise InputError(f"P must name next states in 0..{self.n_states - 1}: some are outside this range")
         return self
 
 
@@ -215,7 +215,7 @@ class SparseKernel:
         return SparseKernel(tuple(sp.csr_array(first @ second) for first, second in pairs))
 
     def absorbing(self, terminal: NDArray[np.bool_]) -> SparseKernel:
-        """The kernel with every terminal state leading to itself."""
+        """The kernel in which every terminal state leads to itself."""
         keep = sp.diags_array((~terminal).astype(np.float64))
         loops = sp.diags_array(terminal.astype(np.float64))
         return SparseKernel(tuple(sp.csr_array(keep @ matrix + loops) for matrix in self.table))
@@ -228,7 +228,7 @@ class SparseKernel:
         return sp.csr_array(by_action.tocsr()[place])
 
     def checked(self) -> SparseKernel:
-        """Each row must be a distribution."""
+        """Check that each row is a distribution."""
         for matrix in self.table:
             _check_entries(matrix.data)
         sums: Any = np.stack([np.asarray(matrix.sum(axis=1)).ravel() for matrix in self.table], axis=1)
@@ -241,7 +241,7 @@ class SparseKernel:
 
 
 def kernel_from(P: Any) -> Kernel:
-    """The kernel that a user's ``P`` describes, as a copy of its own; its shape is checked here."""
+    """The kernel that a user's ``P`` describes, as an independent copy; checks the shape only."""
     if sp.issparse(P):
         return _from_stacked_rows(P)
     if isinstance(P, Sequence) and len(P) > 0 and all(sp.issparse(matrix) for matrix in P):
@@ -285,7 +285,7 @@ def _check_entries(probabilities: Floats) -> None:
 
 
 def _must_be_rescaled(sums: Floats) -> bool:
-    """Whether row sums (S,A) are off by more than rounding; ValueError if they are off by more than that."""
+    """Whether row sums (S,A) are off by more than rounding; raises ValueError beyond ``ROW_SUM_TOLERANCE``."""
     errors = np.abs(sums - 1.0)
     wrong = np.argwhere(errors > ROW_SUM_TOLERANCE)
     if len(wrong):

@@ -1,4 +1,4 @@
-"""The model in which the likeliest outcome always happens: quick to solve, and a good place to start from."""
+"""The model in which the likeliest outcome always happens: fast to solve, and a good starting point."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["likeliest_outcomes"]
 
 
 def likeliest_outcomes(mdp: TabularMDP) -> TabularMDP:
-    """The deterministic model with the likeliest next state of each (s,a), of equals the first, and its reward.
+    """The deterministic model with the likeliest next state of each (s,a) and its reward; ties go to the first.
 
     Args:
-        mdp: A sparse model. Where it knows expected rewards only, it is these that are kept.
+        mdp: A sparse model. If it has only expected rewards, those are kept.
     """
     assert isinstance(mdp.kernel, SparseKernel)
     following = np.stack([_largest_in_rows(matrix) for matrix in mdp.kernel.table], axis=1)
@@ -35,5 +35,5 @@ def _largest_in_rows(matrix: Any) -> NDArray[np.int64]:
     candidates = np.flatnonzero(matrix.data == np.repeat(largest, n_entries))[::-1]
     rows = np.repeat(np.arange(len(n_entries)), n_entries)[candidates]
     columns = np.empty(len(n_entries), dtype=np.int64)
-    columns[rows] = matrix.indices[candidates]  # of equals, the first is written last
+    columns[rows] = matrix.indices[candidates]  # among ties, the first is written last
     return columns

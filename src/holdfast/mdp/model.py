@@ -24,20 +24,20 @@ __all__ = ["TabularMDP"]
 class TabularMDP:
     """(S, A, P, r, γ) with finitely many states and actions, frozen and validated.
 
-    Terminal states are absorbing with reward 0, whatever ``P`` and ``r`` say of them, and are worth 0.
+    Terminal states are absorbing with reward 0 and are worth 0, whatever ``P`` and ``r`` contain for them.
 
     Args:
-        P: Transition kernel: a dense array (S,A,S) of probabilities; or an integer array (S,A) of next
-            states where it is deterministic; or sparse, as a matrix (S·A,S) or a sequence of A matrices (S,S).
+        P: Transition kernel: a dense array (S,A,S) of probabilities; or, if deterministic, an integer array (S,A)
+            of next states; or sparse, as a matrix (S·A,S) or a sequence of A matrices (S,S).
         r: Rewards (S,A), or (S,A,S) by next state (for sparse P also A sparse matrices (S,S)).
         gamma: Discount factor in [0, 1].
-        initial: Start: a state's number, a distribution (S,), or None if it does not matter.
-        terminal: Mask (S,) of bools, or the terminal states' numbers, or None if there are none.
+        initial: The start: a state's number, a distribution (S,), or None if it does not matter.
+        terminal: Mask (S,) of bools, the numbers of the terminal states, or None if there are none.
 
     Attributes:
-        kernel: P in the form it was given, answering expectations.
+        kernel: P in its given form, with methods for expectations.
         reward: Expected reward, (S,A).
-        outcome_reward: Reward by next state, (S,A,S) or A sparse matrices (S,S), where it was given so and P is
+        outcome_reward: Reward by next state, (S,A,S) or A sparse matrices (S,S), if it was given that way and P is
             not deterministic; else None.
         gamma: Discount factor.
         initial: Distribution (S,) or None.
@@ -79,20 +79,20 @@ class TabularMDP:
 
     @classmethod
     def from_gymnasium(cls, env: Any, gamma: float) -> TabularMDP:
-        """The model of a Gymnasium environment that shows its transition table, as the toy_text ones do.
+        """The model of a Gymnasium environment that exposes its transition table, as the toy_text environments do.
 
-        Where some state is entered both by transitions that end the episode and by others (Taxi), one terminal
+        If some state is entered both by transitions that end the episode and by others (as in Taxi), one terminal
         state is appended and the ending transitions lead there.
 
         Args:
-            env: An environment, perhaps within wrappers that leave the problem as it is, that has
+            env: An environment, possibly within wrappers that do not change the problem, that has
                 ``tabular_mdp(gamma)`` or a table
                 ``P[s][a] = [(probability, s', reward, terminated), ...]``.
             gamma: Discount factor in [0, 1].
         """
         gamma = check_discount(gamma)
         unwrapped = without_harmless_wrappers(env)
-        what = f"env must have a transition table that can be read, and that of {type(unwrapped).__name__}"
+        what = f"env must have a readable transition table, and that of {type(unwrapped).__name__}"
         is_own = type(unwrapped).__module__.startswith("holdfast.")
         with nullcontext() if is_own else user_code(what, InputError):
             if not hasattr(unwrapped, "tabular_mdp"):
@@ -154,7 +154,7 @@ def _terminal_mask(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool
 
 
 def _rewards(r: Any, kernel: Kernel, terminal: NDArray[np.bool_]) -> tuple[NDArray[np.float64], Any]:
-    """Expected rewards (S,A), and the rewards by next state if ``r`` has them and they are more than those."""
+    """Expected rewards (S,A), and rewards by next state if ``r`` has them and they add information."""
     S, A = kernel.n_states, kernel.n_actions
     if isinstance(kernel, SparseKernel) and isinstance(r, list | tuple) and r and sp.issparse(r[0]):
         if len(r) != A or any(matrix.shape != (S, S) for matrix in r):
@@ -175,7 +175,7 @@ def _rewards(r: Any, kernel: Kernel, terminal: NDArray[np.bool_]) -> tuple[NDArr
     if not np.all(np.isfinite(values)):
         raise InputError("r must hold finite rewards: it has NaN or infinite entries")
     if not np.all(np.abs(values) <= LARGEST_REWARD):
-        raise InputError(f"r must hold rewards of at most {LARGEST_REWARD:g} in size: sums of others are infinite")
+        raise InputError(f"r must hold rewards of at most {LARGEST_REWARD:g} in size: larger sums overflow")
     if by_outcome is None:
         return given, None
     reward = kernel.expect_pairwise(by_outcome)

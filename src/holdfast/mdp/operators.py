@@ -8,19 +8,19 @@ With f over (s,a) or (s,a,k), V(s) = max f(s,·,·), and k counting from 1:
     (H^κ f)         = T*_K f where k ≤ κ, T^κ f where k > κ          all_persistence
     (T^ψ f)(s,a,k)  = r_k + γ^k Σ P_k Σ ψ f                          option_expectation
 
-H^κ contracts with factor γ^{min(k,κ)} in component k, and Q*_K is its one fixed point whatever κ is.
+H^κ contracts with factor γ^{min(k,κ)} in component k, and Q*_K is its only fixed point, for every κ.
 
-Two generalisations, each of which leaves the defaults as the paper has them:
+There are two generalisations; with the defaults, the operators are the paper's:
 
 * Every decision costs c ≥ 0 (``decision_cost``). f(s,a,k) is the value once (a,k) is chosen and paid for, and
-  V(s) = max f(s,·,·) − c in live states. T^κ stays as it is, since nothing is decided inside a hold. The factors
+  V(s) = max f(s,·,·) − c in live states. T^κ does not change, since nothing is decided inside a hold. The factors
   are those of c = 0, and the fixed point is still the same for every κ.
-* Options last k steps for the k of a sparse set alone (``persistences``, which the last axis then runs over). Of
+* Options last k steps only for the k of a sparse set (``persistences``, which the last axis then runs over). Of
   the κ observed steps, T^κ uses as many as leave a rest k−ℓ that is itself in the set: ℓ is the largest such
-  number up to κ (``window_lengths``), the factor is γ^ℓ, and where there is none H^κ leaves f(s,a,k) as it is.
+  number up to κ (``window_lengths``), and the factor is γ^ℓ. If there is none, H^κ leaves f(s,a,k) unchanged.
 
-P_k is never formed: holding one step longer is g ← r + γ Σ P(s'|·,a) g(s',a), so that T*_K costs K passes over the
-kernel, and T^κ costs κ passes of K−κ columns each. Terminal states are worth 0, whatever f says of them.
+P_k is never formed: holding one step longer is g ← r + γ Σ P(s'|·,a) g(s',a). T*_K therefore costs K passes over
+the kernel, and T^κ costs κ passes of K−κ columns each. Terminal states are worth 0, whatever f contains for them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_decision_cost, check_duration
 from holdfast.core.decomposition import window_lengths
 from holdfast.core.errors import InputError
@@ -48,7 +49,6 @@ __all__ = [
     "option_optimality",
 ]
 
-Floats: TypeAlias = NDArray[np.float64]
 Operator: TypeAlias = Callable[[ArrayLike], Floats]
 
 
@@ -80,7 +80,7 @@ def option_optimality(
         mdp: The model.
         k_max: Options last 1..k_max steps.
         decision_cost: c, the cost of each decision.
-        persistences: A set of durations instead of ``k_max``.
+        persistences: A set of durations to use instead of 1..k_max.
     """
     durations = chosen_persistences(k_max, persistences)
     cost = check_decision_cost(decision_cost)
@@ -95,17 +95,17 @@ def option_optimality(
 def bootstrap(
     mdp: TabularMDP, k_max: int | None = None, kappa: int = 1, *, persistences: Sequence[int] | None = None
 ) -> Operator:
-    """T^κ: (S,A,K) → (S,A,K), κ steps observed and the value of holding on for the rest; NaN where k ≤ κ.
+    """T^κ: (S,A,K) → (S,A,K), κ observed steps and the value of holding on for the rest; NaN where k ≤ κ.
 
-    Of a sparse set it is also NaN where no rest k−ℓ with 1 ≤ ℓ ≤ κ is in the set.
+    With a sparse set it is also NaN where no rest k−ℓ with 1 ≤ ℓ ≤ κ is in the set.
 
     Paper: Operator bootstrap
 
     Args:
         mdp: The model.
         k_max: Options last 1..k_max steps.
-        kappa: κ, at most the longest of them.
-        persistences: A set of durations instead of ``k_max``.
+        kappa: κ, at most the longest persistence.
+        persistences: A set of durations to use instead of 1..k_max.
     """
     durations = chosen_persistences(k_max, persistences)
     kappa = check_duration("kappa", kappa, durations[-1])
@@ -117,7 +117,7 @@ def bootstrap(
         result = np.full(shape, np.nan)
         columns: list[int] = []
         held = np.empty((*shape[:2], 0))
-        # Those that are held for ℓ steps join the others when ℓ steps are to go.
+        # Options that are held for ℓ steps join the others when ℓ steps remain.
         for steps in range(kappa, 0, -1):
             joining = [at for at, k in enumerate(durations) if k > kappa and lengths[at] == steps]
             if joining:
@@ -147,9 +147,9 @@ def all_persistence(
     Args:
         mdp: The model.
         k_max: Options last 1..k_max steps.
-        kappa: κ, at most the longest of them.
+        kappa: κ, at most the longest persistence.
         decision_cost: c, the cost of each decision.
-        persistences: A set of durations instead of ``k_max``.
+        persistences: A set of durations to use instead of 1..k_max.
     """
     durations = chosen_persistences(k_max, persistences)
     cost = check_decision_cost(decision_cost)
@@ -197,20 +197,20 @@ def option_expectation(mdp: TabularMDP, psi: ArrayLike) -> Operator:
 def held_returns(
     mdp: TabularMDP, values: ArrayLike, k_max: int | None = None, *, persistences: Sequence[int] | None = None
 ) -> Floats:
-    """r_k + γ^k Σ P_k V for k = 1..k_max: hold an action for k steps, then be worth V; (S,) → (S,A,K).
+    """r_k + γ^k Σ P_k V for k = 1..k_max: hold an action for k steps, then collect V; (S,) → (S,A,K).
 
     Args:
         mdp: The model.
-        values: V, (S,); terminal states are worth 0 whatever it says.
+        values: V, (S,); terminal states are worth 0, whatever it contains for them.
         k_max: The largest k.
-        persistences: A set of k instead of ``k_max``.
+        persistences: A set of k to use instead of 1..k_max.
     """
     return _held(mdp, _checked(values, (mdp.n_states,)), chosen_persistences(k_max, persistences))
 
 
 def _held(mdp: TabularMDP, values: Floats, durations: Sequence[int]) -> Floats:
-    """``held_returns`` for durations that are known to be a set of persistences."""
-    # Filled one k after another and turned round at the end: writing into the last axis is slow for many states.
+    """``held_returns`` for durations that are already known to be a valid set of persistences."""
+    # Filled one k at a time and transposed at the end: with many states, writing into the last axis is slow.
     by_k = np.empty((len(durations), mdp.n_states, mdp.n_actions))
     held = mdp.reward + mdp.gamma * mdp.kernel.expect(_live(mdp, values))
     steps = 1
@@ -227,7 +227,7 @@ def _state_values(mdp: TabularMDP, f: Floats, decision_cost: float) -> Floats:
 
 
 def _hold_one_step(mdp: TabularMDP, f: Floats) -> Floats:
-    """One more step of the same action in front of f: r + γ Σ P(s'|s,a) f(s',a,...), (S,A,...) → same."""
+    """One more step of the same action before f: r + γ Σ P(s'|s,a) f(s',a,...), (S,A,...) → same shape."""
     reward = mdp.reward.reshape(mdp.reward.shape + (1,) * (f.ndim - 2))
     return reward + mdp.gamma * mdp.kernel.expect_held(f)
 

@@ -1,10 +1,10 @@
-"""A model as one sees it who decides on options: where they lead, what they earn, and what policies are worth.
+"""A model for an agent that decides on options: where options lead, what they earn, and what policies are worth.
 
-A policy over options picks one (a,k) in each state. With every decision costing c, it is worth
+A policy over options picks one (a,k) in each state. If every decision costs c, the policy is worth
 
     V(s) = r_k(s,a) − c + γ^k Σ P_k(s'|s,a) V(s')
 
-in live states and 0 in terminal ones; with 1 in place of r_k − c, the same equations count its decisions, each
+in live states and 0 in terminal ones. With 1 in place of r_k − c, the same equations count its decisions, each
 discounted to the time when it is made.
 """
 
@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import spsolve
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.history import discounts
 from holdfast.core.targets import undecided_value
 from holdfast.mdp.kernels import DeterministicKernel
@@ -26,12 +27,9 @@ from holdfast.mdp.operators import held_returns
 
 __all__ = ["OptionModel", "held_ends"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 
 def held_ends(following: NDArray[np.integer], durations: Sequence[int]) -> NDArray[np.int32]:
-    """Where certain moves lead that are held for each of ``durations``: next states (S,A) → (S,A,K)."""
+    """Where holding deterministic moves for each of ``durations`` leads: next states (S,A) → (S,A,K)."""
     actions = np.arange(following.shape[1])
     ends = np.empty((*following.shape, len(durations)), dtype=np.int32)
     reached, steps = following, 1
@@ -43,7 +41,7 @@ def held_ends(following: NDArray[np.integer], durations: Sequence[int]) -> NDArr
 
 
 class OptionModel:
-    """The options of a model, and policies over them, for γ < 1.
+    """The options of a model and policies over them, for γ < 1.
 
     Policies are arrays (S,) of flat option numbers, action · K + position of k.
 
@@ -71,11 +69,11 @@ class OptionModel:
         return self._accumulated(policy, np.asarray(undecided_value(earned, decision_cost)))
 
     def discounted_decisions(self, policy: Integers) -> Floats:
-        """Σ γ^{t_i} over the times t_i at which ``policy`` decides, from each state on, (S,)."""
+        """Σ γ^{t_i} over the times t_i at which ``policy`` decides, counted from each state, (S,)."""
         return self._accumulated(policy, np.ones(self.mdp.n_states))
 
     def _accumulated(self, policy: Integers, gains: Floats) -> Floats:
-        """What ``gains`` (S,), one with every decision in a live state, add up to along ``policy``, (S,)."""
+        """Discounted sum of ``gains`` (S,), one per decision in a live state, along ``policy``, (S,)."""
         gains = np.where(self.mdp.terminal, 0.0, gains)
         actions, positions = np.divmod(policy, len(self.durations))
         discount = self._discounts[positions]
@@ -90,7 +88,7 @@ class OptionModel:
         return np.where(self.mdp.terminal, 0.0, values)
 
     def _chain(self, actions: Integers, durations: Integers) -> Any:
-        """The chain of states in which options begin, (S,S): row s of P_k under the option of s."""
+        """The chain of the states in which options begin, (S,S): row s is that of P_k under the option of s."""
         first_steps = self.mdp.kernel.under(actions)
         options, kinds = np.unique(np.stack([actions, durations]), axis=1, return_inverse=True)
         rows = []
@@ -106,12 +104,12 @@ class OptionModel:
 
 
 def _matrix(mdp: TabularMDP, action: int) -> Any:
-    """The chain of holding one action for ever, (S,S)."""
+    """The chain of holding one action forever, (S,S)."""
     return mdp.kernel.table[:, action] if isinstance(mdp.kernel.table, np.ndarray) else mdp.kernel.table[action]
 
 
 def _along_paths(following: NDArray[np.integer], gains: Floats, discount: Floats) -> Floats:
-    """V = gains + discount · V(following), (S,), by doubling the number of decisions that are counted."""
+    """V = gains + discount · V(following), (S,), by repeatedly doubling the number of decisions counted."""
     values = gains.copy()
     while discount.any():
         beyond = values[following]

@@ -1,4 +1,4 @@
-"""Counting on optimal paths: how many steps, and how few decisions."""
+"""Counts on optimal paths: how many steps, and how few decisions."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def fewest_decisions(
     *,
     persistences: Sequence[int] | None = None,
 ) -> int | None:
-    """The least number of optimal options that lead from ``start`` to a terminal state.
+    """The smallest number of optimal options that lead from ``start`` to a terminal state.
 
-    With ``q`` cut to k = 1 this is the length of the shortest optimal path.
+    If ``q`` has only k = 1, this is the length of the shortest optimal path.
 
     Args:
         mdp: A deterministic model.
@@ -38,7 +38,7 @@ def fewest_decisions(
         start: A state.
         tolerance: An option is optimal if its value is this close to the best one of its state, relative to the
             discounted sum of the absolute rewards on a best path from there.
-        persistences: The K durations; 1..K by default.
+        persistences: The K durations (default: 1..K).
 
     Returns:
         The count, or None if no optimal option leads to a terminal state.
@@ -61,7 +61,7 @@ def fewest_decisions(
     ends = found[mdp.terminal[found]]
     if not len(ends):
         return None
-    # Back along the tree of the search, one decision per edge: breadth first, these are the fewest.
+    # Back along the search tree, one decision per edge: breadth first finds the fewest.
     states = np.arange(n_states)
     back = np.where(predecessors >= 0, predecessors, states)
     decisions = path_values(back, (back != states).astype(np.float64), 1.0)
@@ -69,10 +69,10 @@ def fewest_decisions(
 
 
 def _allowance(mdp: TabularMDP, q: NDArray[np.floating], tolerance: float) -> NDArray[np.float64]:
-    """How far an option may be below the best one of its state, (S,).
+    """How far below the best option of its state an option may be, (S,).
 
-    ``tolerance`` is relative to what the rewards of a best path add up to in absolute terms, in which far cells
-    with small values differ as clearly as near ones. Where there are no rewards, only rounding is allowed for.
+    ``tolerance`` is relative to the sum of the absolute rewards on a best path, so that distant cells with small
+    values are told apart as clearly as near ones. If there are no rewards, only rounding is allowed for.
     """
     states, policy = np.arange(mdp.n_states), q[:, :, 0].argmax(axis=1)
     scale = path_values(mdp.kernel.table[states, policy], np.abs(mdp.reward[states, policy]), mdp.gamma)

@@ -1,4 +1,4 @@
-"""The k-persistent model: what an MDP looks like to one who holds every action for k steps."""
+"""The k-persistent model: the MDP that an agent faces if it holds every action for k steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def persistent_kernel(mdp: TabularMDP, k: int) -> Any:
     Paper: Definition persistent-kernel
 
     Returns:
-        A table of the form the model was given in: dense (S,A,S), next states (S,A), or A sparse (S,S).
+        A table in the model's own form: dense (S,A,S), next states (S,A), or A sparse (S,S).
     """
     return _kernel_power(mdp, check_integer("k", k)).table
 
@@ -48,7 +48,7 @@ def persistent_mdp(mdp: TabularMDP, k: int) -> TabularMDP:
 
 
 def _kernel_power(mdp: TabularMDP, k: int) -> Kernel:
-    """P_k by repeated squaring: kernels of one action commute with their own powers."""
+    """P_k by repeated squaring, which works because the powers of one action's kernel commute."""
     power: Kernel | None = None
     square = mdp.kernel
     while True:

@@ -1,9 +1,10 @@
-"""Better values that run through a model of certain moves, from step to step, as waves.
+"""Better values that spread through a deterministic model from step to step, in waves.
 
-A better value in one state matters to the states that can step there, and to no others. So, instead of sweeping
-over all states, each wave looks at the predecessors of what the wave before it changed: from a goal through a grid
-it touches each cell once, however far the goal is. Where ways lead in circles the waves would go round for ever,
-closing in on the values; they end after a while, and the policy they have found is to be evaluated exactly.
+A better value in one state matters only to the states that can step there. Instead of sweeping over all states,
+each wave therefore looks at the predecessors of the states that the last wave changed. From a goal through a grid
+it touches each cell once, however far the goal is. Where paths form cycles, waves would circulate forever and
+approach the values without reaching them; they are stopped after a while, and the policy that they found is then
+evaluated exactly.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from holdfast.mdp.model import TabularMDP
 __all__ = ["ROUNDING", "ImprovementWaves", "is_better"]
 
 ROUNDING = 1e-13
-"""What is better by less than this part of itself is not, or policies would go round in circles."""
+"""A relative improvement below this does not count; otherwise policies would cycle."""
 _SMALLEST = 1e-300
-"""Nor is what is better by less than this: the numbers end there."""
+"""An absolute improvement below this does not count either: it is at the edge of the number range."""
 _SWEEPS = 8
-"""Sweeps over the whole model that the work of the waves may add up to."""
+"""Limit on the waves' total work, in sweeps over the whole model."""
 
 
 def is_better(offered: NDArray[np.float64], held: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where ``offered`` values are above ``held`` ones beyond rounding."""
+    """Where ``offered`` values exceed ``held`` ones by more than rounding."""
     return np.greater(offered - held, ROUNDING * np.abs(held) + _SMALLEST)
 
 
 class ImprovementWaves:
-    """The steps (s,a) of a deterministic model by the state they enter.
+    """The steps (s,a) of a deterministic model, grouped by the state that they enter.
 
     Args:
         mdp: The model; its kernel must be a ``DeterministicKernel``.
@@ -42,19 +43,19 @@ class ImprovementWaves:
         self._n_actions = mdp.n_actions
         self._rewards = mdp.reward.ravel()
         entered = mdp.kernel.table.ravel()
-        # The step s·A + a is among the ones from _first[s'] to _first[s' + 1] if it enters s'.
+        # Steps s·A + a that enter s' are at positions _first[s'] to _first[s' + 1].
         self._steps = np.argsort(entered, kind="stable")
         self._first = np.concatenate([[0], np.cumsum(np.bincount(entered, minlength=mdp.n_states))])
         self._writer = np.empty(mdp.n_states, dtype=np.int64)
 
     def spread(self, values: NDArray[np.float64], policy: NDArray[np.int64], changed: NDArray[np.int64]) -> None:
-        """Raise ``values`` (S,), and change ``policy`` (S,) with them, until nothing changes or for long enough.
+        """Raise ``values`` (S,) and update ``policy`` (S,) until nothing changes or the work limit is reached.
 
         Args:
-            values: At most those of ``policy``, and in every state at least what any step offers, except for
-                steps into ``changed``. Both hold for the raised values too, once nothing changes.
+            values: At most the values of ``policy``, and in every state at least what any step offers, except for
+                steps into ``changed``. Once nothing changes, both also hold for the raised values.
             policy: An action for each state.
-            changed: The states that the first wave comes from.
+            changed: The states from which the first wave starts.
         """
         work_left = _SWEEPS * len(self._steps)
         while len(changed) and work_left > 0:
@@ -65,7 +66,7 @@ class ImprovementWaves:
             better = np.flatnonzero(is_better(offered, values[origins]))
             better = better[np.argsort(offered[better])]
             origins = origins[better]
-            # Where several steps are better, the best one is written last, and stays.
+            # If several steps are better, the best one is written last and stays.
             numbers = np.arange(len(origins))
             self._writer[origins] = numbers
             best = self._writer[origins] == numbers
@@ -74,7 +75,7 @@ class ImprovementWaves:
             policy[changed] = steps[better] % self._n_actions
 
     def _into(self, states: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All steps into ``states``, state after state, and how many there are into each."""
+        """All steps into ``states``, state by state, and the number of steps into each."""
         first = self._first[states]
         counts = self._first[states + 1] - first
         ends = np.cumsum(counts)

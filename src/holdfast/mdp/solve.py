@@ -1,4 +1,4 @@
-"""Optimal values of primitive actions: policy iteration, exact where the model allows it."""
+"""Optimal values of primitive actions, by policy iteration that is exact where the model allows it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from holdfast.mdp.policy_improvement import ImprovementWaves, is_better
 __all__ = ["LARGEST_LINEAR_SYSTEM", "q_star"]
 
 _SETTLED = 1e-9
-"""A value that changes by less than this part of itself has settled."""
+"""A value whose relative change is below this has settled."""
 
 LARGEST_LINEAR_SYSTEM: dict[type, int] = {DenseKernel: 2_000, SparseKernel: 20_000}
-"""States up to which policies of a model with chance are evaluated by solving their equations, by its form."""
+"""Largest number of states for which stochastic models are solved by linear equations, by form of kernel."""
 
 WARM_UP_SWEEPS = 2_000
-"""Sweeps of value iteration that policy iteration with linear systems may be preceded by."""
+"""Largest number of value iteration sweeps before policy iteration with linear systems."""
 
 SWEEPS_PER_POLICY = 40
-"""Sweeps under one policy before the next one is chosen, where it is not evaluated exactly."""
+"""Sweeps under one policy before the next is chosen, if policies are not evaluated exactly."""
 
 
 def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_000_000) -> NDArray[np.float64]:
     """Q*(s,a), (S,A), by policy iteration.
 
-    Within ``tolerance`` of the truth in the sup norm, or within what rounding allows where that is more: about
-    1e-16 · max|Q*| / (1−γ).
+    The result is within ``tolerance`` of the truth in the sup norm, or within what rounding allows if that is
+    more: about 1e-16 · max|Q*| / (1−γ).
 
-    Policies are evaluated exactly: in deterministic models of any size by following their paths, in others of up
-    to some thousands of states by solving linear equations. That makes small values right too, and does not slow
-    down as γ nears 1. In larger sparse models policies are evaluated as far as the tolerance asks; in larger dense
-    ones, and where γ = 1, values are iterated to the tolerance.
+    Policies are evaluated exactly: in deterministic models of any size by following their paths, and in others of
+    up to a few thousand states by solving linear equations. Small values are then accurate too, and the time does
+    not grow as γ nears 1. In larger sparse models, policies are evaluated as far as the tolerance requires. In
+    larger dense ones, and if γ = 1, values are iterated to the tolerance.
 
     Raises:
-        NoConvergenceError: Not reached within ``max_iterations`` sweeps or policies; with γ = 1 values may be
-            infinite.
+        NoConvergenceError: The tolerance was not reached within ``max_iterations`` sweeps or policies; with γ = 1,
+            values may be infinite.
     """
     start = np.zeros((mdp.n_states, mdp.n_actions))
     sweep = bellman_optimality(mdp)
@@ -58,7 +58,7 @@ def q_star(mdp: TabularMDP, tolerance: float = 1e-10, max_iterations: int = 1_00
 
 
 def _settled(sweep: Operator, q: NDArray[np.float64], max_sweeps: int) -> NDArray[np.float64]:
-    """Sweep until no value changes by more than a small part of itself, however small it is, or long enough."""
+    """Sweep until no value, however small, changes by more than a small part of itself, or until the limit."""
     for _ in range(max_sweeps):
         following = sweep(q)
         changes = np.abs(following - q) > _SETTLED * np.abs(following)
@@ -69,7 +69,7 @@ def _settled(sweep: Operator, q: NDArray[np.float64], max_sweeps: int) -> NDArra
 
 
 def _improve_policy(mdp: TabularMDP, policy: NDArray[np.int64], max_iterations: int) -> NDArray[np.float64]:
-    """Howard's policy iteration from ``policy``; in deterministic models improvements are passed on in waves."""
+    """Howard's policy iteration from ``policy``; in deterministic models, improvements spread in waves."""
     states = np.arange(mdp.n_states)
     waves = ImprovementWaves(mdp) if isinstance(mdp.kernel, DeterministicKernel) else None
     highest = np.full(mdp.n_states, -np.inf)
@@ -78,7 +78,7 @@ def _improve_policy(mdp: TabularMDP, policy: NDArray[np.int64], max_iterations: 
         q = mdp.reward + mdp.gamma * mdp.kernel.expect(values)
         best = q.argmax(axis=1)
         changed = np.flatnonzero(is_better(q[states, best], q[states, policy]))
-        # Each policy is worth more than the one before it somewhere: one that is not differs by rounding alone.
+        # Each policy must be better than all before it somewhere; if not, the difference is only rounding.
         if not len(changed) or not np.any(values > highest):
             return q
         np.maximum(values, highest, out=highest)
@@ -90,12 +90,13 @@ def _improve_policy(mdp: TabularMDP, policy: NDArray[np.int64], max_iterations: 
 
 
 def _sweep_policies(mdp: TabularMDP, tolerance: float, max_iterations: int) -> NDArray[np.float64]:
-    """Modified policy iteration: a policy is evaluated by some sweeps, cheaper ones than those over all actions.
+    """Modified policy iteration: a few sweeps evaluate each policy, and cost less than sweeps over all actions.
 
-    A value travels one step in a sweep, and only where the policy goes its way. So the first policy should go
-    the right way everywhere: it is greedy for the values of the model in which nothing happens by chance.
+    In each sweep a value travels one step, and only where the policy leads. The first policy should therefore lead
+    the right way everywhere: it is greedy for the values of the model in which the likeliest outcome always
+    happens.
 
-    Once the tolerance is reached, as much work again may be done for the sake of small values far away.
+    Once the tolerance is reached, as much work again may be spent on small values far away.
     """
     tolerance = check_real("tolerance", tolerance, 0.0, open_low=True)
     limit = check_integer("max_iterations", max_iterations)
@@ -118,6 +119,6 @@ def _sweep_policies(mdp: TabularMDP, tolerance: float, max_iterations: int) -> N
             values = reward + mdp.gamma * (chain @ values)
     raise NoConvergenceError(
         f"no optimal policy within {limit} improvements: the last step was {residual:.3g}, "
-        f"asked was {tolerance:.3g}",
+        f"the tolerance is {tolerance:.3g}",
         q,
     )

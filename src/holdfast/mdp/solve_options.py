@@ -1,7 +1,7 @@
-"""Optimal values of options: every persistence, or those of a set, and a cost for each decision.
+"""Optimal values of options: for every persistence or a set of them, with an optional cost per decision.
 
-Without a cost a longer hold never pays: Q*_K(s,a,1) = Q*(s,a), and the values of all options follow from V*. With
-a cost c the options have to be chosen among: T*_K with V(s) − c is solved by policy iteration over options.
+Without a cost, a longer hold never pays: Q*_K(s,a,1) = Q*(s,a), and the values of all options follow from V*. With
+a cost c, options have to be compared: T*_K with V(s) − c is solved by policy iteration over options.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_decision_cost
 from holdfast.core.errors import InputError
 from holdfast.core.options import chosen_persistences
@@ -25,7 +26,6 @@ from holdfast.mdp.solve import LARGEST_LINEAR_SYSTEM, q_star
 
 __all__ = ["best_policy", "k_values", "q_star_options"]
 
-Floats = NDArray[np.float64]
 
 _LARGEST_K_MAX = 2**31
 
@@ -39,21 +39,22 @@ def q_star_options(
     decision_cost: float = 0.0,
     persistences: Sequence[int] | None = None,
 ) -> Floats:
-    """Q*_K(s,a,k), (S,A,K), as near to the truth as ``q_star`` is.
+    """Q*_K(s,a,k), (S,A,K), as accurate as ``q_star``.
 
-    Q*_K(·,·,1) = Q*, so that value iteration on (S,A) and K held steps from V* are all it takes without a cost.
-    With one, the value is that of an option that is chosen and paid for: before that, a state is worth max Q − c.
+    Q*_K(·,·,1) = Q*, so without a cost it takes only value iteration on (S,A) and K held steps from V*. With a
+    cost, the value is that of an option that is already chosen and paid for: before the decision, a state is worth
+    max Q − c.
 
     Args:
         mdp: The model.
         k_max: Options last 1..k_max steps.
         tolerance: As for ``q_star``.
         max_iterations: As for ``q_star``.
-        decision_cost: c, the cost of each decision. Where γ = 1, values are iterated to the tolerance.
-        persistences: A set of durations instead of ``k_max``; the last axis is that of the set.
+        decision_cost: c, the cost of each decision. If γ = 1, values are iterated to the tolerance.
+        persistences: A set of durations to use instead of 1..k_max; the last axis then runs over the set.
 
     Raises:
-        NoConvergenceError: Not reached within ``max_iterations`` sweeps or policies.
+        NoConvergenceError: The tolerance was not reached within ``max_iterations`` sweeps or policies.
     """
     durations = chosen_persistences(k_max, persistences)
     if durations[-1] >= _LARGEST_K_MAX:
@@ -61,7 +62,7 @@ def q_star_options(
         raise InputError(f"{name} must be less than {_LARGEST_K_MAX}, not {durations[-1]}", name)
     cost = check_decision_cost(decision_cost)
     values = q_star(mdp, tolerance, max_iterations).max(axis=1)
-    # At a cost this is what the options are worth if only the next decision is paid for: at least the truth.
+    # With a cost, this values the options as if only the next decision were paid for: an upper bound.
     q = held_returns(mdp, undecided_value(values, cost), persistences=durations)
     if cost == 0.0:
         return q
@@ -83,7 +84,7 @@ def _improve_policy(model: OptionModel, q: Floats, decision_cost: float, max_ite
         q = held_returns(model.mdp, values, persistences=model.durations)
         flat, best = q.reshape(len(q), -1), best_policy(q)
         changed = is_better(flat[states, best], flat[states, policy])
-        # Each policy is worth more than the one before it somewhere: one that is not differs by rounding alone.
+        # Each policy must be better than all before it somewhere; if not, the difference is only rounding.
         if not changed.any() or not np.any(values > highest):
             return q
         np.maximum(values, highest, out=highest)
@@ -92,7 +93,7 @@ def _improve_policy(model: OptionModel, q: Floats, decision_cost: float, max_ite
 
 
 def best_policy(q: Floats) -> NDArray[np.int64]:
-    """The greedy option of each state of (S,A,K), the first of equals, as a flat number action · K + position."""
+    """The greedy option of each state of (S,A,K), as a flat number action · K + position; ties go to the first."""
     return np.asarray(q.reshape(len(q), -1).argmax(axis=1))
 
 
@@ -105,10 +106,10 @@ def k_values(
     decision_cost: float = 0.0,
     persistences: Sequence[int] | None = None,
 ) -> Floats:
-    """V*_k(s) = max_a Q*_K(s,a,k), (S,K): the first action held for k steps, everything after it optimal.
+    """V*_k(s) = max_a Q*_K(s,a,k), (S,K): the first action is held for k steps, and all that follows is optimal.
 
-    This is not the optimal value of the k-persistent MDP, where every action is held for k steps. At a cost, the
-    first decision is paid for already. Arguments are those of ``q_star_options``.
+    This is not the optimal value of the k-persistent MDP, where every action is held for k steps. With a cost, the
+    first decision is already paid for. The arguments are those of ``q_star_options``.
 
     Paper: Definition k-value
     """

@@ -1,4 +1,4 @@
-"""Reading the transition table that Gymnasium's toy_text environments show."""
+"""Reading the transition tables of Gymnasium's toy_text environments."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _HARMLESS = frozenset(
 
 
 def without_harmless_wrappers(env: Any) -> Any:
-    """The environment itself; ValueError if a wrapper may change what it does."""
+    """The environment itself; raises ValueError if a wrapper may change what it does."""
     unwrapped = getattr(env, "unwrapped", env)
     while env is not unwrapped:
         name = type(env).__name__
         if name not in _HARMLESS:
             raise InputError(
                 f"env must not be wrapped in {name}: a transition table cannot show what it changes; "
-                "pass the environment within",
+                "pass the environment inside it",
                 "env",
             )
         env = env.env
@@ -48,7 +48,7 @@ def without_harmless_wrappers(env: Any) -> Any:
 
 
 class TransitionTable(NamedTuple):
-    """What ``TabularMDP`` needs.
+    """The arguments for ``TabularMDP``.
 
     P and r are arrays (S,A) of next states and rewards if the table is deterministic, else both are A sparse
     matrices (S,S).
@@ -63,20 +63,20 @@ class TransitionTable(NamedTuple):
 def read_transition_table(env: Any) -> TransitionTable:
     """Read ``env.P[s][a] = [(probability, s', reward, terminated), ...]`` and ``env.initial_state_distrib``.
 
-    A state is terminal if every transition into it ends the episode. If some state is entered both ways, a
-    terminal state of its own is appended for the transitions that end the episode.
+    A state is terminal if every transition into it ends the episode. If some state is entered both ways, one more
+    terminal state is appended for the transitions that end the episode.
     """
     table = getattr(env, "P", None)
     if not isinstance(table, Mapping) or not table:
         raise InputError(
-            f"env must show its transition table P[s][a], as Gymnasium's toy_text environments do; "
+            f"env must expose its transition table P[s][a], as Gymnasium's toy_text environments do; "
             f"{type(env).__name__} does not",
             "env",
         )
     n_states, n_actions = len(table), _number_of_actions(table)
     states, actions, chances, successors, rewards, ends = _flatten(table, n_actions)
     if np.any((successors < 0) | (successors >= n_states)):
-        raise InputError(f"env.P must name next states in 0..{n_states - 1}: it names others")
+        raise InputError(f"env.P must name next states in 0..{n_states - 1}: some are outside this range")
 
     initial = getattr(env, "initial_state_distrib", None)
     if initial is not None:
@@ -106,7 +106,7 @@ def read_transition_table(env: Any) -> TransitionTable:
             own = actions == a
             where = (states[own], successors[own])
             chance = sp.csr_array((chances[own], where), shape=(total, total))
-            # Two outcomes may share a next state and differ in reward: what counts is their mean.
+            # Two outcomes may share a next state but differ in reward: their mean counts.
             worth = sp.csr_array((chances[own] * rewards[own], where), shape=(total, total))
             P.append(sp.csr_array(chance + sp.diags_array((np.arange(total) >= n_states).astype(np.float64))))
             r.append(sp.csr_array(worth.multiply(chance.power(-1))))
@@ -126,7 +126,7 @@ def _number_of_actions(table: Mapping[int, Any]) -> int:
 
 
 def _flatten(table: Mapping[int, Any], n_actions: int) -> tuple[NDArray[Any], ...]:
-    """Columns state, action, probability, next state, reward, terminated; one row per possible transition."""
+    """Columns state, action, probability, next state, reward, terminated, with one row per possible transition."""
     message = "env.P must hold lists of (probability, next state, reward, terminated)"
     try:
         rows = [
@@ -142,7 +142,7 @@ def _flatten(table: Mapping[int, Any], n_actions: int) -> tuple[NDArray[Any], ..
     if not are_positive:
         raise InputError("env.P must hold probabilities: it has negative, NaN or infinite ones")
     if len({row[:2] for row in rows}) < len(table) * n_actions:
-        raise InputError("env.P must have rows that sum to 1: some state and action lead nowhere")
+        raise InputError("env.P must have rows that sum to 1: some state and action have no next state")
     columns = list(zip(*rows, strict=True))
     kinds = (np.int64, np.int64, np.float64, np.int64, np.float64, np.bool_)
     return tuple(_numbers(column, kind, message) for column, kind in zip(columns, kinds, strict=True))
@@ -163,10 +163,10 @@ def _terminal_states(
     n_states: int,
     initial: NDArray[np.float64] | None,
 ) -> NDArray[np.bool_]:
-    """States that are only ever entered by ending transitions (what leaves a terminal state does not count).
+    """States that only ending transitions enter; transitions from terminal states do not count.
 
-    A state that episodes start in is live. Where the starts are unknown, so is every state that does something:
-    one that any transition leaves for another state, or that pays on the way.
+    A state in which episodes start is live. If the starts are unknown, so is every state from which a transition
+    leads to another state or pays a reward.
     """
     terminal = np.zeros(n_states, dtype=np.bool_)
     terminal[successors[ends]] = True
