@@ -12,25 +12,30 @@ import numpy as np
 import torch as th
 from stable_baselines3 import DQN
 
-from holdfast.deep import OptionDQN, PerTD3
+from holdfast.deep import OptionDQN, PerSAC, PerTD3
 from holdfast.policies import ALGORITHMS, Algorithm
 
 Factory = Callable[..., OptionDQN]
 """``make(env, policy="MlpPolicy", **overrides)``."""
 
-SMALL: dict[str, Any] = {
+SMALL_ACTOR: dict[str, Any] = {
     "policy_kwargs": {"net_arch": [8]},
     "batch_size": 8,
     "buffer_size": 300,
     "learning_starts": 10,
+    "seed": 0,
+    "device": "cpu",
+}
+"""Arguments that TD3 has too, for runs of a few dozen steps."""
+
+SMALL: dict[str, Any] = {
+    **SMALL_ACTOR,
     "train_freq": 1,
     "gradient_steps": 1,
     "learning_rate": 1e-2,
     "target_update_interval": 20,
     "exploration_fraction": 0.5,
     "exploration_final_eps": 0.05,
-    "seed": 0,
-    "device": "cpu",
 }
 """Arguments that DQN has too, for runs of a few dozen steps."""
 
@@ -58,26 +63,17 @@ AGENTS: dict[str, Factory] = {
 }
 
 
-SMALL_ACTOR: dict[str, Any] = {
-    "policy_kwargs": {"net_arch": [8]},
-    "batch_size": 8,
-    "buffer_size": 300,
-    "learning_starts": 10,
-    "seed": 0,
-    "device": "cpu",
-}
-"""Arguments that TD3 has too, for runs of a few dozen steps."""
-
-
-def _continuous_agent(algorithm: Algorithm) -> Callable[..., PerTD3]:
-    def make(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> PerTD3:
-        agent: PerTD3 = algorithm.load()(policy, env, **{**SMALL_ACTOR, **algorithm.stands_for, **overrides})
+def _continuous_agent(algorithm: Algorithm) -> Callable[..., PerTD3 | PerSAC]:
+    def make(env: Any, policy: Any = "MlpPolicy", **overrides: Any) -> PerTD3 | PerSAC:
+        agent: PerTD3 | PerSAC = algorithm.load()(
+            policy, env, **{**SMALL_ACTOR, **algorithm.stands_for, **overrides}
+        )
         return agent
 
     return make
 
 
-CONTINUOUS: dict[str, Callable[..., PerTD3]] = {
+CONTINUOUS: dict[str, Callable[..., PerTD3 | PerSAC]] = {
     name: _continuous_agent(found) for name, found in ALGORITHMS.items() if found.is_continuous
 }
 

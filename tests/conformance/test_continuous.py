@@ -1,4 +1,4 @@
-"""What users of Stable-Baselines3's TD3 expect of an agent with continuous actions, with the class swapped in."""
+"""What users of SB3's TD3 and SAC expect of an agent with continuous actions, with the class swapped in."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise, VectorizedActionNoise
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 
-from holdfast.deep import PerTD3
-from tests.conformance.agents import CONTINUOUS
+from tests.conformance.agents import CONTINUOUS, same, weights
+from tests.conformance.test_modes import Noisy
 
 agents = pytest.mark.parametrize("make", CONTINUOUS.values(), ids=CONTINUOUS)
 
@@ -43,6 +43,29 @@ class Pushed(gymnasium.Env):
 
     def _shown(self):
         return {"place": self._place.copy(), "age": self._age} if self._in_dictionary else self._place.copy()
+
+
+class Echo(gymnasium.Env):
+    """Shows what it draws, and pays most for an action whose first number is the first that was shown."""
+
+    def __init__(self, shown: spaces.Box, actions: spaces.Box) -> None:
+        self.observation_space, self.action_space = shown, actions
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        if seed is not None:
+            self.observation_space.seed(seed)
+        self._shown, self._age = self.observation_space.sample(), 0
+        return self._shown, {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        reward = 1.0 - abs(float(action.flat[0]) - float(self._shown.flat[0]))
+        self._shown, self._age = self.observation_space.sample(), self._age + 1
+        return self._shown, reward, False, self._age == 25, {}
+
+
+NUMBER = spaces.Box(-1.0, 1.0, (1,), np.float32)
 
 
 @agents
@@ -105,10 +128,11 @@ def test_save_and_load_with_replay(make: Any, tmp_path: Path):
     model = make(Pushed(), action_noise=NormalActionNoise(np.zeros(2), np.full(2, 0.2))).learn(50)
     model.save(tmp_path / "model")
     model.save_replay_buffer(tmp_path / "replay")
-    loaded = PerTD3.load(tmp_path / "model", env=Pushed())
+    loaded = type(model).load(tmp_path / "model", env=Pushed())
     loaded.load_replay_buffer(tmp_path / "replay")
     observations = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
-    assert np.array_equal(loaded.predict(observations)[0], model.predict(observations)[0])
+    ours, theirs = (agent.predict(observations, deterministic=True)[0] for agent in (loaded, model))
+    assert np.array_equal(ours, theirs)
     assert np.array_equal(loaded.replay_buffer.actions, model.replay_buffer.actions)
     loaded.learn(20, reset_num_timesteps=False)
     assert loaded.num_timesteps == 70
@@ -134,3 +158,98 @@ def test_what_is_logged(make: Any):
     model.learn(60)
     recorded = model.logger.name_to_value
     assert {"train/actor_loss", "train/critic_loss", "rollout/exploration_rate"} <= set(recorded)
+
+
+@agents
+def test_the_same_seed_is_the_same_training(make: Any):
+    first, second = (make(Pushed()).learn(50) for _ in range(2))
+    assert same(weights(first.policy), weights(second.policy))
+    other = make(Pushed(), seed=1).learn(50)
+    assert not same(weights(first.policy), weights(other.policy))
+
+
+@agents
+def test_parameters_can_be_taken_over(make: Any):
+    model, other = make(Pushed()).learn(40), make(Pushed(), seed=1)
+    observations = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    before = model.predict(observations, deterministic=True)[0]
+    assert not np.array_equal(other.predict(observations, deterministic=True)[0], before)
+    other.set_parameters(model.get_parameters(), exact_match=True, device="cpu")
+    assert np.array_equal(other.predict(observations, deterministic=True)[0], before)
+    with pytest.raises(ValueError, match="elsewhere"):
+        other.set_parameters({"policy": model.policy.state_dict(), "elsewhere": {}}, exact_match=True)
+
+
+@agents
+@pytest.mark.parametrize(
+    "box", [spaces.Box(-3.0, 1.0, (2, 3), np.float32), spaces.Box(-1.0, 2.0, (2,), np.float64)]
+)
+def test_actions_of_any_shape_and_precision(make: Any, box: spaces.Box):
+    env = Echo(NUMBER, box)
+    model = make(env, action_noise=0.1).learn(40)
+    action, _ = model.predict(env.observation_space.sample())
+    assert action.shape == box.shape
+    assert box.contains(action.astype(box.dtype))
+    assert model.replay_buffer.actions.shape[2:] == (int(np.prod(box.shape)),)
+
+
+@agents
+def test_images(make: Any):
+    env = Echo(spaces.Box(0, 255, (36, 36, 1), np.uint8), NUMBER)
+    model = make(env, "CnnPolicy", learning_starts=4, batch_size=4).learn(8)
+    assert model.action_space.contains(model.predict(env.observation_space.sample())[0])
+
+
+@agents
+def test_batch_norm_and_dropout_are_on_in_updates_only(make: Any):
+    kwargs = {"net_arch": [8], "features_extractor_class": Noisy}
+    # One state is all that the first updates see, and nothing but statistics is copied to the targets.
+    model = make(Pushed(), policy_kwargs=kwargs, learning_starts=0, tau=0.0)
+    first_layer = model.critic_target.q_networks[0][0]
+    target = weights(first_layer)
+    model.learn(40)
+    assert same(weights(first_layer), target)
+    running, copied = (
+        net.features_extractor.batch_norm.running_mean for net in (model.critic, model.critic_target)
+    )
+    assert th.equal(running, copied)
+    assert running.abs().sum() > 0
+    before = weights(model.policy)
+    observations = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    first, second = (model.predict(observations, deterministic=True)[0] for _ in range(2))
+    assert np.array_equal(first, second)
+    assert same(weights(model.policy), before)
+
+
+@agents
+def test_the_networks_can_be_asked_alone(make: Any, tmp_path: Path):
+    """An actor without its critics proposes what is done for one step, before and after it is saved."""
+    model = make(Pushed()).learn(40)
+    observations = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    alone, _ = model.actor.predict(observations, deterministic=True)
+    heads = model.policy.proposals(th.as_tensor(observations)).actions
+    assert alone == pytest.approx(model.policy.as_taken(heads[:, 0]), abs=1e-6)
+    model.actor.save(tmp_path / "actor.pt")
+    assert np.array_equal(
+        type(model.actor).load(tmp_path / "actor.pt").predict(observations, deterministic=True)[0], alone
+    )
+
+
+@pytest.mark.slow
+@agents
+def test_what_is_shown_is_learned_to_be_done(make: Any):
+    model = make(
+        Echo(NUMBER, NUMBER),
+        policy_kwargs={"net_arch": [64, 64]},
+        learning_starts=100,
+        batch_size=128,
+        buffer_size=1000,
+        gamma=0.5,
+        learning_rate=2e-3,
+        exploration_fraction=0.5,
+    ).learn(900)
+    shown = np.linspace(-0.9, 0.9, 7, dtype=np.float32)[:, None]
+    found, _ = model.predict(shown, deterministic=True)
+    assert np.abs(found - shown).mean() < 0.15
+    # What is shown next is not known, so that nothing is to be had by holding on.
+    assert np.median(model.policy.decide(shown).hold) == 1

@@ -13,7 +13,7 @@ from tests.conformance.agents import decide
 from tests.conformance.worlds import OBSERVATIONS, VECTOR, Echo, Samples, singles, vector
 
 # One agent for all tests, which look at single observations again and again.
-pytestmark = pytest.mark.filterwarnings("ignore:predict is called again and again without the state")
+pytestmark = pytest.mark.filterwarnings("ignore:predict is called repeatedly without the state")
 
 
 def some(count, space=VECTOR):

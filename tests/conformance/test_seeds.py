@@ -9,7 +9,7 @@ import torch as th
 from tests.conformance.agents import same, weights
 from tests.conformance.worlds import Samples, singles, vector
 
-pytestmark = pytest.mark.filterwarnings("ignore:predict is called again and again without the state")
+pytestmark = pytest.mark.filterwarnings("ignore:predict is called repeatedly without the state")
 
 
 @pytest.mark.parametrize("n_envs", [1, 3])

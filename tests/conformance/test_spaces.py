@@ -14,7 +14,7 @@ from stable_baselines3.common.env_checker import check_env
 from tests.conformance.agents import same, weights
 from tests.conformance.worlds import OBSERVATIONS, Counting, Echo, Samples, singles, vector
 
-pytestmark = pytest.mark.filterwarnings("ignore:predict is called again and again without the state")
+pytestmark = pytest.mark.filterwarnings("ignore:predict is called repeatedly without the state")
 
 
 def policy_for(space):
@@ -109,8 +109,8 @@ def test_actions_that_do_not_begin_at_zero(make):
     [
         spaces.Box(-1.0, 1.0, (2,), np.float32),
         spaces.Box(-1.0, 1.0, (2, 2), np.float32),
-        spaces.MultiDiscrete([2, 3]),
-        spaces.MultiBinary(3),
+        spaces.MultiDiscrete([40, 30]),
+        spaces.MultiBinary(11),
         spaces.Dict({"move": spaces.Discrete(2)}),
         spaces.Tuple([spaces.Discrete(2)]),
     ],

@@ -11,13 +11,13 @@ from tests.conformance.worlds import Counting, vector
 
 def learned_batches(model, updates=4):
     """The batches of some updates, with their targets."""
-    found, step = [], model._step
+    found, learned = [], model._learned
 
-    def spy(batch, targets, residuals, *parameters):
+    def spy(batch, targets, residuals):
         found.append((batch, targets))
-        return step(batch, targets, residuals, *parameters)
+        return learned(batch, targets, residuals)
 
-    model._step = spy
+    model._learned = spy
     model.train(updates, 16)
     return found
 

@@ -167,13 +167,13 @@ class Learned(NamedTuple):
 def watch_learning(model: PerDQN) -> list[Learned]:
     """A list that grows with every batch the agent learns from."""
     found: list[Learned] = []
-    step = model._step
+    learned = model._learned
 
-    def spy(batch: OptionBatch, targets: np.ndarray, residuals: Residuals, *rest: Any) -> float:
+    def spy(batch: OptionBatch, targets: np.ndarray, residuals: Residuals) -> float:
         found.append(Learned(batch, residuals, targets))
-        return step(batch, targets, residuals, *rest)
+        return learned(batch, targets, residuals)
 
-    model._step = spy  # type: ignore[method-assign]
+    model._learned = spy  # type: ignore[method-assign]
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -328,3 +329,10 @@ def scripts(draw: st.DrawFn, n_envs: int, k_max: int, unannounced: bool = True) 
         others.append(st.tuples(st.just("unannounced"), choices))
     at_least = draw(st.sampled_from([1, 25]))
     return draw(st.lists(st.one_of(*[step] * 8, *others), min_size=at_least, max_size=40))
+
+
+def with_steps(trial: Any, steps: Iterable[tuple[int, int, str]], reward: int) -> Any:
+    """A trial with one environment, after these steps: (action, duration, end); each pays ``reward`` quarters."""
+    for action, duration, end in steps:
+        trial.step([EnvChoice(action, duration, reward, end)])
+    return trial

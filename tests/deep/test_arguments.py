@@ -84,6 +84,8 @@ def test_an_unknown_argument_is_told_of_its_neighbour(agent):
 def test_a_policy_knows_its_arguments_too():
     with pytest.raises(TypeError, match="MlpPolicy has no argument 'duelling'; did you mean dueling"):
         made(PerDQN, policy_kwargs={"duelling": True})
+    with pytest.raises(TypeError, match=r"MlpPolicy has no argument 'netarch'; did you mean net_arch"):
+        made(PerDQN, policy_kwargs={"netarch": [8]})
 
 
 @pytest.mark.parametrize("argument", POLICY_ARGUMENTS, ids=lambda argument: argument.name)

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 from holdfast.core.options import persistence_positions
 from holdfast.deep.replay.ring import OptionReplayBuffer
-from holdfast.deep.speed.target_cache import kept_targets
+from holdfast.deep.speed.target_cache import ValuedTuples, kept_targets
 
 space = spaces.Box(-1.0, 1.0, (1,), np.float32)
 buffer = OptionReplayBuffer(4, space, spaces.Discrete(2), k_max=3, gamma=1.0)
@@ -28,7 +28,7 @@ rewards = buffer.sample(64).rewards.max(axis=1)
 row, one = np.zeros((1, 1), np.int64), np.ones((1, 1), np.float32)
 values = np.full((1, 1, 1), 5.0, np.float32)
 places, free = persistence_positions((1,)), 0 * one[0, 0]
-target = kept_targets(values, row, row - 1, row, row, places, one, one, 0 * one, False, free)
+target = kept_targets(values, row - 1, ValuedTuples(row, row, row, places, one, one, 0 * one, False, free))
 print(*rewards, *target.ravel())
 """
 

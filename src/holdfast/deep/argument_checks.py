@@ -9,6 +9,7 @@ from gymnasium import spaces
 
 from holdfast.core.checks import check_integer, check_real
 from holdfast.core.errors import InputError, InputTypeError
+from holdfast.envs.choices import Choices, are_choices
 from holdfast.envs.observations import has_numbers
 
 __all__ = [
@@ -32,12 +33,12 @@ class UnsupportedActionsError(InputError, AssertionError):
 
 
 def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str, Any]:
-    """A copy of keyword arguments that do not repeat what is said elsewhere.
+    """A copy of keyword arguments, after checking that they do not repeat arguments of the agent.
 
     Args:
         name: The argument's name.
         value: A dictionary or None.
-        elsewhere: Keys that it must not have, with the argument of the agent that takes their place.
+        elsewhere: Keys that it must not have, with the agent's argument to use instead.
     """
     if value is None:
         return {}
@@ -45,14 +46,18 @@ def check_mapping(name: str, value: Any, elsewhere: dict[str, str]) -> dict[str,
         raise InputTypeError(f"{name} must be a dictionary of keyword arguments or None, not {value!r}", name)
     for key in value:
         if key in elsewhere:
-            raise InputError(f"{name} must not have {key!r}: give the agent itself {elsewhere[key]}", name)
+            raise InputError(f"{name} must not have {key!r}: give {elsewhere[key]} to the agent instead", name)
     return dict(value)
 
 
 def check_discrete(space: spaces.Space[Any]) -> None:
-    """Actions that are whole numbers."""
-    if not isinstance(space, spaces.Discrete):
+    """Actions that are one choice among a few."""
+    if not are_choices(space):
         raise UnsupportedActionsError(f"env must have discrete actions, not {space}", "env")
+    try:
+        Choices(space)
+    except InputError as error:
+        raise UnsupportedActionsError(str(error), "env") from None
 
 
 def check_bounded(space: spaces.Space[Any]) -> None:
@@ -61,8 +66,13 @@ def check_bounded(space: spaces.Space[Any]) -> None:
         raise UnsupportedActionsError(f"env must have continuous actions (a Box), not {space}", "env")
     if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
         raise UnsupportedActionsError(f"env must have actions with finite bounds, not {space}", "env")
+    if not np.issubdtype(space.dtype, np.floating):
+        # The replay has the space's type, in which actions between −1 and 1 would all become 0.
+        raise UnsupportedActionsError(f"env must have actions of floating-point numbers, not {space}", "env")
     if not (space.low < space.high).all() or not space.shape or 0 in space.shape:
-        raise UnsupportedActionsError(f"env must have actions with room between their bounds, not {space}", "env")
+        raise UnsupportedActionsError(
+            f"env must have actions whose lower bounds are below their upper bounds, not {space}", "env"
+        )
 
 
 def check_observations(observation_space: spaces.Space[Any]) -> None:
@@ -73,6 +83,14 @@ def check_observations(observation_space: spaces.Space[Any]) -> None:
         )
     if not has_numbers(observation_space):
         raise InputError(f"env must show at least one number in every observation, not {observation_space}", "env")
+    parts = (
+        observation_space.spaces.values() if isinstance(observation_space, spaces.Dict) else [observation_space]
+    )
+    for part in parts:
+        if isinstance(part, spaces.Discrete | spaces.MultiDiscrete) and np.any(part.start != 0):
+            # SB3 shows networks one-hot vectors, with a place for each number from 0 on.
+            kind = type(part).__name__
+            raise InputError(f"env must show {kind} observations that start at 0, not {part}", "env")
 
 
 def check_layers(name: str, value: Any) -> list[int]:
@@ -87,7 +105,7 @@ def check_layers(name: str, value: Any) -> list[int]:
 
 
 def check_state_value(name: str, value: Any) -> bool | str:
-    """Whose state value there is: nobody's (False), each head's, or that of all options."""
+    """Which state values there are: none (False), one per head, or one for all options."""
     if value is True or value == "heads":
         return "heads"
     if value == "options":
@@ -117,7 +135,7 @@ def check_window(name: str, n_steps: Any) -> int:
     """``n_steps``, which SB3's DQN has."""
     if n_steps != 1:
         raise InputError(
-            f"{name} must be 1, not {n_steps!r}: windows of every length up to k_max are learned from already",
+            f"{name} must be 1, not {n_steps!r}: agents already learn from windows of every length up to k_max",
             name,
         )
     return 1
@@ -152,7 +170,7 @@ def check_acting(
     if margin < decision_cost:
         raise InputError(
             f"interrupt_margin must be at least decision_cost, which is {decision_cost:g}, not {margin:g}: "
-            "to drop a hold costs a decision",
+            "dropping a hold costs a decision",
             "interrupt_margin",
             "decision_cost",
         )

@@ -1,7 +1,7 @@
-"""Every argument of a deep agent, once: its name, default, check and meaning, and where it goes.
+"""Every argument of a deep agent, defined once: its name, default, check, meaning and destination.
 
-From these tables follow the signature of an agent, its documentation, the checks of what it is given, what of it
-is handed to policy and replay, what a saved state must agree with, and what a policy's file holds.
+These tables determine an agent's signature and documentation, the checks of its arguments, what is passed on to
+policy and replay, what a saved state must agree with, and what a policy's file contains.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ __all__ = [
 ]
 
 DEFAULT_TRUNK = (256, 256)
-"""Hidden units of the trunk in front of vectors, unless ``policy_kwargs`` has others."""
+"""Hidden units of the trunk for vector observations (default of ``policy_kwargs``)."""
 
 TARGET_VALUES = ("options", "primitive", "double")
-"""How V(s') is read off the networks."""
+"""How V(s') is read off the networks' values."""
 
 IMPORTANCE = ("buffer", "batch")
-"""Of what the largest importance weight is 1."""
+"""Where the largest importance weight is 1."""
 
 INITIAL_VALUES = ("zero", "warm_up")
-"""Where values begin."""
+"""Where values start."""
 
 CLIP_GRADIENTS = ("together", "each")
-"""Of what the norm is bounded."""
+"""Which norm is bounded."""
 
 INITIALIZATIONS = ("pytorch", "baselines")
 """How weights are drawn."""
 
 EXPLORE_BY = ("options", "steps")
-"""What ε is a share of."""
+"""What ε is the random share of."""
 
 Check = Callable[[str, Any], Any]
-"""Given an argument's name and value, the value as it is used, or an error in one sentence."""
+"""Takes an argument's name and value; returns the value to use, or raises an error in one sentence."""
 
 
 def integer(at_least: int = 1) -> Check:
@@ -86,7 +86,7 @@ def choice(allowed: Sequence[str]) -> Check:
 
 
 def truth(name: str, value: Any) -> bool:
-    """Anything that is true or false."""
+    """Anything with a truth value."""
     return bool(value)
 
 
@@ -106,12 +106,12 @@ class Argument:
         name: Its name.
         default: Its default.
         annotation: Its type, as a signature shows it.
-        meaning: What it says, for the documentation.
-        check: Refuses what it may not be.
-        in_policy: Whether the policy is given it under the same name; then a policy's file holds it too.
-        in_replay: What the replay calls it, if it is given it.
-        identifies: Whether a saved state is one of agents with the same value alone.
-        plain: What it is in the paper's update alone, where that is not the default.
+        meaning: Its documentation.
+        check: Rejects invalid values.
+        in_policy: Whether it is passed to the policy under the same name, and so stored in a policy's file.
+        in_replay: Its name in the replay, if it is passed there.
+        identifies: Whether a saved state only fits agents with the same value.
+        plain: Its value in the paper's plain update, if that is not the default.
     """
 
     name: str
@@ -130,7 +130,7 @@ SB3_ARGUMENTS = (
         "learning_rate",
         3e-4,
         "float | Schedule",
-        "As in SB3's DQN, like everything down to ``device`` unless it says otherwise.",
+        "As in SB3's DQN, like all arguments down to ``device`` unless noted.",
     ),
     Argument("buffer_size", 100_000, "int", "Primitive steps kept.", integer()),
     Argument("learning_starts", 1000, "int", "Primitive steps before learning starts.", integer(0)),
@@ -138,26 +138,27 @@ SB3_ARGUMENTS = (
         "batch_size",
         64,
         "int",
-        "Steps that an update draws, each with a tuple for every persistence; without ``shared_draws``, tuples "
+        "Steps drawn per update, each with a tuple for every persistence; without ``shared_draws``, tuples drawn "
         "per persistence.",
         integer(),
     ),
-    Argument("tau", 1.0, "float", "Soft update coefficient of the target network.", real(0.0, 1.0)),
+    Argument("tau", 1.0, "float", "Coefficient of the target network's soft updates.", real(0.0, 1.0)),
     Argument(
         "gamma",
         0.99,
         "float",
-        "Discount factor of one primitive step.",
+        "Discount factor per primitive step.",
         lambda _, value: check_discount(value),
         in_replay="gamma",
     ),
     Argument("train_freq", 1, "int | tuple[int, str]", "Primitive steps between updates."),
-    Argument("gradient_steps", 1, "int", "Updates each time.", integer(-1)),
+    Argument("gradient_steps", 1, "int", "Number of updates each time.", integer(-1)),
     Argument(
         "replay_buffer_class",
         None,
-        "type[OptionReplayBuffer] | None",
-        "None, or a subclass of ``OptionReplayBuffer``.",
+        "str | type[OptionReplayBuffer] | None",
+        "None, SB3's ``HerReplayBuffer`` (or its name) for goals chosen in hindsight, or a subclass of "
+        "``OptionReplayBuffer``.",
         identifies=False,
     ),
     Argument(
@@ -171,24 +172,24 @@ SB3_ARGUMENTS = (
         "optimize_memory_usage",
         False,
         "bool",
-        "Without effect: each observation is stored once in any case.",
+        "No effect: each observation is stored only once anyway.",
         identifies=False,
     ),
     Argument(
         "n_steps",
         1,
         "int",
-        "Must be 1; windows of every length up to k_max are what is learned from.",
+        "Must be 1: the agent already learns from windows of every length up to k_max.",
         check_window,
         identifies=False,
     ),
     Argument("target_update_interval", 500, "int", "Primitive steps between target updates.", integer()),
-    Argument("exploration_fraction", 0.1, "float", "Part of the training over which ε falls.", real(0.0, 1.0)),
+    Argument("exploration_fraction", 0.1, "float", "Fraction of the training over which ε falls.", real(0.0, 1.0)),
     Argument("exploration_initial_eps", 1.0, "float", "ε at the start.", real(0.0, 1.0)),
     Argument("exploration_final_eps", 0.02, "float", "ε at the end.", real(0.0, 1.0)),
-    Argument("max_grad_norm", 10, "float", "Gradient clip.", real(0.0, open_low=True)),
-    Argument("stats_window_size", 100, "int", "Episodes that logged means cover.", integer(), identifies=False),
-    Argument("tensorboard_log", None, "str | None", "Directory.", identifies=False),
+    Argument("max_grad_norm", 10, "float", "Largest norm of the gradients.", real(0.0, open_low=True)),
+    Argument("stats_window_size", 100, "int", "Number of episodes in logged means.", integer(), identifies=False),
+    Argument("tensorboard_log", None, "str | None", "Folder for TensorBoard logs.", identifies=False),
     Argument("policy_kwargs", None, "dict[str, Any] | None", "Further arguments of the policy.", identifies=False),
     Argument("verbose", 0, "int", "0, 1 or 2.", identifies=False),
     Argument("seed", None, "int | None", "Seed.", identifies=False),
@@ -201,7 +202,7 @@ OWN_ARGUMENTS = (
         "k_max",
         8,
         "int",
-        "Largest persistence K, where all of 1..K are asked for instead of ``persistences``.",
+        "Largest persistence K: options last 1..K steps.",
         integer(),
         in_policy=True,
         in_replay="k_max",
@@ -210,8 +211,8 @@ OWN_ARGUMENTS = (
         "persistences",
         (1, 2, 4, 8, 16, 32),
         "list[int] | tuple[int, ...] | None",
-        "The persistences that an option may have, such as [1, 2, 4, 8], instead of ``k_max``, which stands for "
-        "all of 1..K.",
+        "The persistences that an option may have, such as [1, 2, 4, 8]. Give these or ``k_max``, which means all "
+        "of 1..K. If you give neither, this default decides, and K is the last of it.",
         check_persistences,
         in_policy=True,
         in_replay="persistences",
@@ -220,7 +221,7 @@ OWN_ARGUMENTS = (
         "head_arch",
         (),
         "list[int] | tuple[int, ...]",
-        "Hidden units of each persistence's own head.",
+        "Hidden units of the separate head of each persistence.",
         check_layers,
         in_policy=True,
     ),
@@ -228,8 +229,8 @@ OWN_ARGUMENTS = (
         "dueling",
         "options",
         "bool | str",
-        'Values are the sum of a state value and advantages: one state value per head (``"heads"``, or True), or '
-        'one that all options share (``"options"``).',
+        'Split values into a state value and advantages, with one state value per head (``"heads"``, or True) or '
+        'one shared by all options (``"options"``).',
         check_state_value,
         in_policy=True,
         plain=False,
@@ -238,7 +239,7 @@ OWN_ARGUMENTS = (
         "layer_norm",
         True,
         "bool",
-        "Layer normalisation behind each layer of the trunk.",
+        "Layer normalisation after each layer of the trunk.",
         truth,
         in_policy=True,
         plain=False,
@@ -255,8 +256,8 @@ OWN_ARGUMENTS = (
         "target_value",
         "double",
         "str",
-        'How V(s\') is read off the networks: ``"options"`` is the maximum over all options (the paper), '
-        '``"primitive"`` that over actions held once (the same fixed point, less over-estimation), ``"double"`` '
+        'How the networks give V(s\'): ``"options"`` is the maximum over all options (the paper); ``"primitive"`` '
+        'is the maximum over actions held for one step (the same fixed point, less overestimation); ``"double"`` '
         "chooses with the online network and values with the target network.",
         choice(TARGET_VALUES),
         plain="options",
@@ -265,7 +266,7 @@ OWN_ARGUMENTS = (
         "clip_targets",
         True,
         "bool",
-        "Keep targets within what the rewards seen so far allow: between least and largest reward over 1 − gamma.",
+        "Clip targets to what the rewards seen so far allow: the smallest and largest reward over 1 − gamma.",
         truth,
         plain=False,
     ),
@@ -273,9 +274,9 @@ OWN_ARGUMENTS = (
         "initial_values",
         "warm_up",
         "str",
-        'Where values begin: near ``"zero"``, as PyTorch initialises networks, or at the one value that fits the '
-        'steps of the ``"warm_up"``, those before learning starts. Values above the true ones fall by one step\'s '
-        "reward per target update, values below rise by whole holds.",
+        'Where values start: near ``"zero"``, as PyTorch initialises networks, or at the one value that best fits '
+        'the ``"warm_up"``, the steps before learning starts. Values that are too high fall by one step\'s reward '
+        "per target update; values that are too low rise by whole holds.",
         choice(INITIAL_VALUES),
         plain="zero",
     ),
@@ -283,7 +284,7 @@ OWN_ARGUMENTS = (
         "initialization",
         "pytorch",
         "str",
-        'How weights are drawn: as ``"pytorch"`` does, or as OpenAI ``"baselines"`` does: orthogonal matrices '
+        'How weights are initialised: like ``"pytorch"``, or like OpenAI ``"baselines"``: orthogonal matrices '
         "times √2 in the trunk, Glorot's uniform distribution elsewhere, no biases.",
         choice(INITIALIZATIONS),
     ),
@@ -299,17 +300,17 @@ OWN_ARGUMENTS = (
         "bootstrap",
         True,
         "bool",
-        "Whether tuples shorter than k inform the values of k; without, PerDQN is MSA-DQN.",
+        "Whether tuples shorter than k also update the values of k; if not, PerDQN is MSA-DQN.",
         truth,
         in_replay="bootstrap",
     ),
     Argument("prioritized", True, "bool", "Prioritised replay.", truth, in_replay="prioritized"),
-    Argument("priority_alpha", 0.6, "float", "Its exponent of the priorities.", real(0.0), in_replay="alpha"),
+    Argument("priority_alpha", 0.6, "float", "Exponent of the priorities.", real(0.0), in_replay="alpha"),
     Argument(
         "priority_beta0",
         0.4,
         "float",
-        "Its first exponent of the importance weights, which goes to 1 over the training.",
+        "Initial exponent of the importance weights; it rises to 1 over the training.",
         real(0.0, 1.0),
     ),
     Argument(
@@ -326,8 +327,8 @@ OWN_ARGUMENTS = (
         "shared_draws",
         True,
         "bool",
-        "Draw ``batch_size`` steps and learn the tuples of every persistence that begin there, instead of "
-        "``batch_size`` tuples for each.",
+        "Draw ``batch_size`` steps and learn every persistence's tuple that begins there, instead of drawing "
+        "``batch_size`` tuples per persistence.",
         truth,
         in_replay="shared_draws",
         plain=False,
@@ -336,8 +337,8 @@ OWN_ARGUMENTS = (
         "explore_by",
         "steps",
         "str",
-        'What ε is the random share of: ``"options"``, or ``"steps"``, of which random options would take more '
-        "than their share.",
+        'What ε is the random share of: ``"options"``, or ``"steps"``, because long random options would take up '
+        "more than their share.",
         choice(EXPLORE_BY),
         plain="options",
     ),
@@ -345,8 +346,8 @@ OWN_ARGUMENTS = (
         "average_rate",
         0.001,
         "float",
-        "Evaluate and act deterministically with an exponential average of the weights, which each update moves "
-        "by this part of the way; 0 for the weights themselves.",
+        "Evaluate and act deterministically with an exponential moving average of the weights, updated at this "
+        "rate; 0 uses the weights themselves.",
         real(0.0, 1.0),
         in_policy=True,
         plain=0.0,
@@ -355,8 +356,8 @@ OWN_ARGUMENTS = (
         "learning_rate_falls_to",
         0.1,
         "float",
-        "The part of ``learning_rate`` that is left at the end of the training, to which it falls linearly; 1 for "
-        "one that stays. A schedule that is given as ``learning_rate`` is followed as it is.",
+        "Fraction of ``learning_rate`` at the end of the training, to which it falls linearly; 1 keeps it "
+        "constant. If ``learning_rate`` is a schedule, this has no effect.",
         real(0.0, 1.0),
         plain=1.0,
     ),
@@ -364,7 +365,7 @@ OWN_ARGUMENTS = (
         "decision_tolerance",
         0.0,
         "float",
-        "Deterministic acting takes the longest hold of the best action whose value is within this of the best.",
+        "When acting deterministically, hold the best action as long as its value stays within this of the best.",
         real(0.0),
         in_policy=True,
     ),
@@ -372,8 +373,8 @@ OWN_ARGUMENTS = (
         "interrupt_margin",
         None,
         "float | None",
-        "Drop a greedy option when another is better by more than this; None never does. With a "
-        "``decision_cost`` that cost is the natural margin: from there on dropping pays.",
+        "Drop a greedy option when another is better by more than this; None never drops one. With a "
+        "``decision_cost``, that cost is the natural margin: beyond it, dropping pays.",
         _or_none(real(0.0)),
         in_policy=True,
     ),
@@ -381,9 +382,9 @@ OWN_ARGUMENTS = (
         "decision_cost",
         0.0,
         "float",
-        "What each decision costs, so that actions are held where that pays. Values are those of options that are "
-        "paid for; returns are told without it. ``interrupt_margin`` must not be less: to drop a hold costs a "
-        "decision.",
+        "Cost of each decision, so that actions are held where that pays. Values do not include the cost of their "
+        "own decision; returns are reported without costs. ``interrupt_margin`` must not be less, because "
+        "dropping a hold costs a decision.",
         real(0.0),
         in_policy=True,
     ),
@@ -391,22 +392,22 @@ OWN_ARGUMENTS = (
         "timeout_is_terminal",
         False,
         "bool",
-        "Treat a time limit as an end instead of bootstrapping through it.",
+        "Treat a time limit as a terminal state instead of bootstrapping through it.",
         truth,
     ),
     Argument(
         "schedule_steps",
         None,
         "int | None",
-        "Steps over which ε, β and a learning rate's schedule go; None for those that ``learn`` is asked for. "
-        "Behind them they stay where they are.",
+        "Steps over which the schedules of ε, β and the learning rate run, after which they stay constant "
+        "(None: the steps given to ``learn``).",
         _or_none(integer()),
     ),
 )
-"""Those that every agent adds, unless it stands for one value of them."""
+"""Arguments that every agent adds, unless it fixes their value."""
 
 POLICY_ARGUMENTS = tuple(argument for argument in OWN_ARGUMENTS if argument.in_policy)
-"""Those that an ``OptionPolicy`` has too."""
+"""Arguments that an ``OptionPolicy`` has, too."""
 
 _FIRST = (
     Argument(
@@ -418,11 +419,13 @@ _FIRST = (
     Argument("env", inspect.Parameter.empty, "GymEnv | str", "Environment, VecEnv or registered id."),
 )
 
+_LAST = Argument("_init_setup_model", True, "bool", "SB3's: whether networks and replay are made at once.")
+
 
 def merged(
     arguments: Iterable[Argument], added: Iterable[Argument], stands_for: Mapping[str, Any]
 ) -> tuple[Argument, ...]:
-    """``arguments`` without those that an agent stands for, with those that it adds or explains anew."""
+    """``arguments`` without those that an agent fixes, with those that it adds or redefines."""
     found = {argument.name: argument for argument in (*arguments, *added)}
     return tuple(argument for name, argument in found.items() if name not in stands_for)
 
@@ -430,13 +433,12 @@ def merged(
 def signature(of_sb3: Iterable[Argument], own: Iterable[Argument]) -> inspect.Signature:
     """The signature of an agent's ``__init__``: SB3's arguments in SB3's order, then its ``own`` by keyword."""
     positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    hidden = Argument("_init_setup_model", True, "bool", "SB3's.")
     return inspect.Signature(
         [
             inspect.Parameter("self", positional),
             *(
                 inspect.Parameter(found.name, kind, default=found.default, annotation=found.annotation)
-                for kind, group in ((positional, (*_FIRST, *of_sb3)), (keyword, (*own, hidden)))
+                for kind, group in ((positional, (*_FIRST, *of_sb3)), (keyword, (*own, _LAST)))
                 for found in group
             ),
         ],
@@ -447,7 +449,7 @@ def signature(of_sb3: Iterable[Argument], own: Iterable[Argument]) -> inspect.Si
 def documentation(of_sb3: Iterable[Argument], own: Iterable[Argument]) -> str:
     """The lines of a docstring that explain every argument of an agent."""
     lines = ["Args:"]
-    for argument in (*_FIRST, *of_sb3, *own):
+    for argument in (*_FIRST, *of_sb3, *own, _LAST):
         text = f"{argument.name}: {argument.meaning}"
         lines += textwrap.wrap(text, 111, initial_indent="    ", subsequent_indent="        ")
     return "\n".join(lines)
@@ -461,13 +463,13 @@ def settled(
     positional: Sequence[Any],
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """All arguments of an agent behind policy and env by name: those given, checked, and the defaults of others.
+    """All arguments of an agent after policy and env, by name: the given ones, checked, and other defaults.
 
     Args:
         agent: Its name.
         of_sb3: SB3's arguments, in SB3's order.
         own: What it adds to them.
-        stands_for: What nobody may give it.
+        stands_for: Arguments that it fixes.
         positional: Arguments without a name.
         given: Arguments by name.
 
@@ -490,13 +492,13 @@ def settled(
         refuse_unknown(agent, name, known)
         found[name] = value
     if "persistences" in known and "k_max" in found:
-        # By itself it stands for all of 1..k_max, whatever the default set is.
+        # On its own, k_max means all of 1..k_max, whatever the default set is.
         found.setdefault("persistences", None)
     checked = {}
     for name, argument in known.items():
         value = found.get(name, argument.default)
         result = argument.check(name, value)
-        # What is SB3's gets to SB3 as it was given.
+        # SB3's arguments are passed to SB3 as given.
         checked[name] = value if name in ordered else result
     if checked.get("persistences") is not None:
         longest = checked["persistences"][-1]
@@ -511,7 +513,7 @@ def settled(
 
 
 def refuse_unknown(owner: str, name: str, known: Iterable[str]) -> None:
-    """TypeError for an argument that there is not, with the nearest ones."""
+    """Raise TypeError for an unknown argument, naming the nearest ones."""
     known = [*(argument.name for argument in _FIRST), *known]
     if name not in known:
         nearest = difflib.get_close_matches(name, known, n=2)

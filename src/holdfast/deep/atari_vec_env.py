@@ -1,8 +1,8 @@
 """Many Atari games at once, stepped by ale-py's own vector environment, which is written in C++.
 
-It leaves to us what Stable-Baselines3 expects of a ``VecEnv``: which observation was the last of an episode, which
-ends are truncations, and rewards that are clipped once. What it does differently from a single game
-(``make_atari``), and cannot be told otherwise, is listed in :func:`make_atari_vec`.
+This module adds what Stable-Baselines3 expects of a ``VecEnv``: the last observation of an episode, which ends are
+truncations, and rewards that are clipped once. :func:`make_atari_vec` lists the remaining differences from one
+game (``make_atari``).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def make_atari_vec(game: str, n_envs: int = 1, seed: int | None = None, **settin
 
     Settings, observations and rewards are those of ``make_atari``, with these differences:
 
-    - No-ops are frames, of which there are up to ``no_ops`` less one, and FIRE is pressed for one frame.
-    - After a lost life the game goes on with neither no-op nor FIRE: an agent has to press FIRE itself.
-    - Nothing says where the games are, so that a training cannot be gone on with exactly.
+    - No-ops count frames, at most ``no_ops`` − 1 of them, and FIRE is pressed for one frame.
+    - After a lost life the game continues without no-ops or FIRE: the agent has to press FIRE itself.
+    - The games' states cannot be saved, so a training cannot be continued exactly.
 
     Args:
         game: Its name: ``"Freeway"``, ``"SpaceInvaders"``.
@@ -43,7 +43,7 @@ def make_atari_vec(game: str, n_envs: int = 1, seed: int | None = None, **settin
         settings: ``n_threads``, and those of :class:`AtariSettings`.
 
     Raises:
-        ValueError: There is no such game, or a setting will not do; the message is one sentence.
+        ValueError: There is no such game, or a setting is invalid; the message is one sentence.
         TypeError: A setting is of the wrong kind.
     """
     env = AtariVecEnv(game, n_envs, **settings)
@@ -54,14 +54,14 @@ def make_atari_vec(game: str, n_envs: int = 1, seed: int | None = None, **settin
 class AtariVecEnv(VecEnv):
     """Copies of one game; observations are (n_envs, stack, size, size), with the newest frame last.
 
-    Black frames stand before the first of an episode.
+    An episode's first observations are padded with black frames.
 
     Args:
         game: Its name.
         n_envs: How many copies.
-        n_threads: Threads that play; 0 for as many as there are processors.
-        settings: Those of :class:`AtariSettings`. ``no_ops`` are frames, of which there are fewer than so many;
-            FIRE is pressed for one frame; a game is cut short at the end of a step.
+        n_threads: Number of threads; 0 for one per processor.
+        settings: Those of :class:`AtariSettings`. Fewer than ``no_ops`` frames are no-ops; FIRE is pressed for one
+            frame; a game is cut only at the end of a step.
     """
 
     def __init__(self, game: str, n_envs: int = 1, n_threads: int = 0, **settings: Any) -> None:
@@ -72,7 +72,7 @@ class AtariVecEnv(VecEnv):
             game=self.game,
             num_envs=check_integer("n_envs", n_envs),
             num_threads=check_integer("n_threads", n_threads, 0),
-            # It would show the frame before the last one where it cuts a game short: we do that.
+            # If it cut a game itself, it would return the frame before the last one; so this class cuts.
             max_num_frames_per_episode=_NO_LIMIT,
             repeat_action_probability=found.sticky,
             full_action_space=found.full_actions,
@@ -83,7 +83,7 @@ class AtariVecEnv(VecEnv):
             frameskip=self.frame_skip,
             maxpool=False,
             noop_max=found.no_ops,
-            # Its own episodic life would begin a new game after every life.
+            # Its own episodic life would start a new game after every life.
             episodic_life=False,
             life_loss_info=self._episodic_life,
             # Once is enough.
@@ -119,14 +119,14 @@ class AtariVecEnv(VecEnv):
         self._actions = np.asarray(actions, np.int64).reshape(self.num_envs)
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Do it: one step, and a new game in the same step where one is over."""
+        """Take one step; a game that ends is followed by a new one within the same step."""
         found = self._games.step(self._actions)
         order = np.argsort(found[-1]["env_id"])
         info = {name: np.array(values)[order] for name, values in found[-1].items()}
         observations, rewards, terminated = (np.array(part)[order] for part in found[:3])
-        # In a game that goes on exactly these frames have passed.
+        # In a game that continues, exactly these frames have passed.
         goes_on = info["episode_frame_number"] == self._frame_numbers + self.frame_skip
-        # Some games have no life for a moment before they are over, or between two lives.
+        # Some games briefly show no lives before they end, or between two lives.
         terminated &= ~(goes_on & (info["lives"] == 0))
         truncated = goes_on & (info["episode_frame_number"] >= self._max_frames)
         done = terminated | truncated
@@ -161,20 +161,20 @@ class AtariVecEnv(VecEnv):
 
     @staticmethod
     def _blacken(stacks: NDArray[np.uint8], ages: NDArray[np.int64]) -> None:
-        """Frames from before an episode are not seen in it."""
+        """Black out frames from before the episode."""
         depth = stacks.shape[1]
         for place in np.flatnonzero(ages < depth - 1):
             stacks[place, : depth - 1 - ages[place]] = 0
 
     def get_action_meanings(self) -> list[str]:
-        """What each action is on the console: NOOP, FIRE, UP, ..."""
+        """The console's name of each action: NOOP, FIRE, UP, ..."""
         return [action.name for action in self._games.ale.get_action_set()]
 
     def close(self) -> None:
         """Nothing is left open."""
 
     def get_images(self) -> Sequence[Any]:
-        """None: the vector environment shows no pictures."""
+        """None: the vector environment does not render."""
         return [None] * self.num_envs
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
@@ -184,7 +184,7 @@ class AtariVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Nothing can be changed."""
-        raise InputError(f"{attr_name} of games that are played in C++ cannot be set")
+        raise InputError(f"{attr_name} cannot be set: these games run in C++")
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any

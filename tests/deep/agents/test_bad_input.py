@@ -26,7 +26,11 @@ from tests.deep.probes import Pier
         ({"k_max": -3}, ValueError, "k_max must be a whole number of at least 1, not -3"),
         ({"k_max": 2.5}, TypeError, r"k_max must be a whole number of at least 1, not 2\.5"),
         ({"k_max": True}, TypeError, "k_max must be a whole number of at least 1, not True"),
-        ({"n_steps": 3}, ValueError, "n_steps must be 1, not 3: windows of every length up to k_max"),
+        (
+            {"n_steps": 3},
+            ValueError,
+            "n_steps must be 1, not 3: agents already learn from windows of every length",
+        ),
         (
             {"interrupt_margin": 0.1, "decision_tolerance": 0.2},
             ValueError,
@@ -78,9 +82,13 @@ from tests.deep.probes import Pier
         (
             {"replay_buffer_class": ReplayBuffer},
             ValueError,
-            "replay_buffer_class must be None or a subclass of Option",
+            "replay_buffer_class must be None, 'HerReplayBuffer' or a subclass of Option",
         ),
-        ({"replay_buffer_class": 3}, ValueError, "replay_buffer_class must be None or a subclass of Option"),
+        (
+            {"replay_buffer_class": 3},
+            ValueError,
+            "replay_buffer_class must be None, 'HerReplayBuffer' or a subclass of Option",
+        ),
         (
             {"normalize_observations": "mean"},
             ValueError,
@@ -90,6 +98,16 @@ from tests.deep.probes import Pier
         ({"priority_beta0": 1.5}, ValueError, r"priority_beta0 must be a number in \[0, 1\], not 1\.5"),
         ({"policy_kwargs": {"k_max": 5}}, ValueError, "policy_kwargs must not have 'k_max'"),
         ({"replay_buffer_kwargs": {"k_max": 5}}, ValueError, "replay_buffer_kwargs must not have 'k_max'"),
+        (
+            {"replay_buffer_kwargs": {"device": "cpu"}},
+            ValueError,
+            "replay_buffer_kwargs must not have 'device': give dev",
+        ),
+        (
+            {"replay_buffer_kwargs": {"n_envs": 2}},
+            ValueError,
+            "replay_buffer_kwargs must not have 'n_envs': give env",
+        ),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
@@ -111,6 +129,23 @@ class Number(gym.Env):
 def test_a_single_number_is_no_observation():
     with pytest.raises(ValueError, match=r"^env must show arrays of at least one axis, such as shape \(1,\)"):
         PerDQN("MlpPolicy", Number())
+
+
+class Floors(gym.Env):
+    observation_space = spaces.Dict({"floor": spaces.Discrete(3, start=-1)})
+    action_space = spaces.Discrete(2)
+
+
+def test_numbers_of_an_observation_start_at_zero():
+    with pytest.raises(ValueError, match=r"^env must show Discrete observations that start at 0, not Discrete"):
+        PerDQN("MultiInputPolicy", Floors())
+
+
+def test_several_numbers_of_an_observation_start_at_zero():
+    env = Floors()
+    env.observation_space = spaces.MultiDiscrete([3, 3], start=[0, 1])
+    with pytest.raises(ValueError, match=r"^env must show MultiDiscrete observations that start at 0, not Multi"):
+        PerDQN("MlpPolicy", env)
 
 
 def test_a_policy_of_another_family():

@@ -100,7 +100,7 @@ def test_a_state_of_another_cost_is_refused() -> None:
         ({"decision_cost": np.inf}, r"^decision_cost must be a finite number of at least 0, not inf$"),
         (
             {"decision_cost": 0.1, "target_value": "primitive"},
-            r"^target_value must not be 'primitive' where decision_cost is above 0: ",
+            r"^target_value must not be 'primitive' if decision_cost is above 0: ",
         ),
         (
             {"decision_cost": 0.2, "interrupt_margin": 0.1},

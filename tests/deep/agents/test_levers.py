@@ -127,6 +127,14 @@ def test_bad_levers_are_refused_in_one_sentence(given, message):
         PerDQN("MlpPolicy", "CartPole-v1", **given)
 
 
+def test_the_longest_persistence_must_fit_into_each_environments_part_of_the_replay():
+    env = DummyVecEnv([lambda: gym.make("CartPole-v1")] * 4)
+    message = "^persistences must be at most buffer_size divided by n_envs, which is 16, not 17$"
+    with pytest.raises(ValueError, match=message):
+        PerDQN("MlpPolicy", env, persistences=[1, 17], buffer_size=67)
+    assert PerDQN("MlpPolicy", env, persistences=[1, 16], buffer_size=67).replay_buffer.buffer_size == 16
+
+
 def test_a_weight_over_the_batch_without_priorities_is_allowed():
     assert learned(30, prioritized=False, importance="batch").replay_buffer.importance == "batch"
 
@@ -320,6 +328,9 @@ def test_values_begin_once_and_not_where_they_are_given(tmp_path):
     fresh.save(tmp_path / "fresh")
     assert not PerDQN.load(tmp_path / "fresh").values_have_begun
     fresh.set_parameters(model.get_parameters())
+    fresh.save(tmp_path / "given")
+    assert PerDQN.load(tmp_path / "given").values_have_begun
+    fresh.set_parameters(model.get_parameters())
     given = fresh.q_net.last_bias.detach().clone()
     fresh.learning_rate = 0.0
     fresh._setup_lr_schedule()
@@ -404,13 +415,18 @@ def test_the_mean_of_greedy_holds_follows_them():
 
 def test_interrupted_holds_count_with_what_they_lasted():
     model = agent(diaries(lengths=[10_000]), interrupt_margin=0.5)
-    # A hold of 3 is chosen at every even state and dropped at the next one.
-    tables = np.array([[[0.0, 0.0, 1.0]] + [[0.0] * 3] * 2, [[0.0] * 3, [2.0, 0.0, 0.0], [0.0] * 3]])
-    by_table(model.policy, lambda rows: tables[rows[:, 1].astype(int) % 2])
+    # A hold of 3 is chosen at every third state and dropped after two steps, for a hold of one step.
+    begins, goes_on, drops = np.zeros((3, 3, 3))  # the first state is 1
+    begins[0, 2], drops[1, 0] = 1.0, 2.0
+    tables = np.array([begins, goes_on, drops])
+    by_table(model.policy, lambda rows: tables[(rows[:, 1].astype(int) - 1) % 3])
     decisions = watch_decisions(model)
     model.learn(40)
     assert {decided.duration for decided in decisions} == {1, 3}
-    assert model.greedy_hold == pytest.approx(1.0)
+    mean = 1.0
+    for lasted in [2, 1] * 13:
+        mean += 0.01 * (lasted - mean)
+    assert model.greedy_hold == pytest.approx(mean)
 
 
 def test_the_random_holds_of_ez_greedy_have_their_own_mean():

@@ -8,7 +8,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from stable_baselines3 import DQN
+from stable_baselines3 import DQN, PPO
 
 from holdfast import PerDQN
 
@@ -29,11 +29,24 @@ def test_files_of_another_library(tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.zip", tmp_path / "theirs.zip"
     PerDQN("MlpPolicy", "CartPole-v1", k_max=4, buffer_size=100).save(ours)
     DQN("MlpPolicy", "CartPole-v1", buffer_size=100).save(theirs)
-    with pytest.raises(ValueError, match=r"is loaded with the load of its own class, such as PerDQN\.load"):
+    with pytest.raises(ValueError, match=r"own class, such as PerDQN\.load"):
         DQN.load(ours)
-    with pytest.raises(ValueError, match=r"a file that its DQN has saved is loaded with DQN\.load"):
+    with pytest.raises(ValueError, match=r"load a file that holds such a policy with DQN\.load"):
         PerDQN.load(theirs)
     assert PerDQN.load(ours).k_max == 4
+
+
+def test_a_file_with_defaults_is_not_of_dqn(tmp_path: Path) -> None:
+    """The weights would fit, and every setting would be lost."""
+    PerDQN("MlpPolicy", "CartPole-v1", buffer_size=100).save(tmp_path / "ours.zip")
+    with pytest.raises(ValueError, match=r"own class, such as PerDQN\.load"):
+        DQN.load(tmp_path / "ours.zip")
+
+
+def test_a_policy_of_several_algorithms(tmp_path: Path) -> None:
+    PPO("MlpPolicy", "CartPole-v1", device="cpu").save(tmp_path / "theirs.zip")
+    with pytest.raises(ValueError, match=r"ActorCriticPolicy: .* with the class that saved it$"):
+        PerDQN.load(tmp_path / "theirs.zip")
 
 
 def always_holding() -> PerDQN:

@@ -318,7 +318,7 @@ def test_scaling_twice_is_refused():
         ({"policy_kwargs": {"normalize_observations": "sapce"}}, "must not have 'normalize_observations'"),
         ({"policy_kwargs": {"decision_tolerance": -1.0}}, "must not have 'decision_tolerance'"),
         ({"policy_kwargs": {"net_arch": 64}}, "net_arch in policy_kwargs must be a list of layer widths"),
-        ({"replay_buffer_kwargs": {"alpha": 0.5}}, "give the agent itself priority_alpha"),
+        ({"replay_buffer_kwargs": {"alpha": 0.5}}, "give priority_alpha to the agent instead"),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1"),
         ({"buffer_size": 0}, "buffer_size must be a whole number of at least 1"),
         ({"gamma": 1.5}, "gamma must be a number in"),
@@ -346,11 +346,11 @@ def test_kept_values_follow_the_network_and_the_replay():
     with th.enable_grad():
         model = plain_agent(Pier(), **LEARNING).learn(60)
     rows = np.arange(3)
-    before = model.target_cache.of_agent(model, rows)[rows]
+    before = model.target_cache.values_of(model, rows)[rows]
     for parameter in model.q_net_target.parameters():
         parameter.mul_(2.0)
     fresh = model.q_net_target(model.replay_buffer.observations_at(rows)).numpy()
-    np.testing.assert_allclose(model.target_cache.of_agent(model, rows)[rows], fresh, rtol=1e-6)
+    np.testing.assert_allclose(model.target_cache.values_of(model, rows)[rows], fresh, rtol=1e-6)
     assert not np.allclose(before, fresh)
 
 
@@ -359,14 +359,14 @@ def test_kept_values_follow_a_replaced_policy():
     with th.enable_grad():
         model = plain_agent(Pier(), **LEARNING).learn(60)
     rows = np.arange(3)
-    model.target_cache.of_agent(model, rows)
+    model.target_cache.values_of(model, rows)
     model.policy = copy.deepcopy(model.policy)
     model._create_aliases()
     for factor in (2.0, 3.0):
         for parameter in model.q_net_target.parameters():
             parameter.mul_(factor)
         fresh = model.q_net_target(model.replay_buffer.observations_at(rows)).numpy()
-        np.testing.assert_allclose(model.target_cache.of_agent(model, rows)[rows], fresh, rtol=1e-6)
+        np.testing.assert_allclose(model.target_cache.values_of(model, rows)[rows], fresh, rtol=1e-6)
 
 
 def test_the_first_updates_need_not_wait_for_the_first_option():

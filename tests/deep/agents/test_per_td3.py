@@ -2,49 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 import torch as th
 from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.noise import ActionNoise, NormalActionNoise, OrnsteinUhlenbeckActionNoise
 
 from holdfast.core import actor_critic
 from holdfast.core.targets import all_persistence_target
 from holdfast.deep import PerTD3, make_vec_env
 from holdfast.deep.agents import actor_targets
-
-SMALL: dict[str, Any] = {
-    "policy_kwargs": {"net_arch": [8]},
-    "batch_size": 8,
-    "buffer_size": 400,
-    "learning_starts": 20,
-    "seed": 0,
-    "device": "cpu",
-}
-
-
-class Slider(gymnasium.Env):
-    """A point that is pushed by two numbers between bounds that differ; pays the negative squared distance."""
-
-    def __init__(self, length: int = 25, low: Any = (-2.0, 0.0), high: Any = (2.0, 1.0)) -> None:
-        self.observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
-        self.action_space = spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
-        self._length = length
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self._place, self._steps, self.taken = self.np_random.normal(size=2).astype(np.float32), 0, []
-        return self._place.copy(), {}
-
-    def step(self, action):
-        assert self.action_space.contains(action), action
-        self.taken.append(np.array(action))
-        self._steps += 1
-        self._place = self._place + 0.1 * action
-        return self._place.copy(), -float(self._place @ self._place), False, self._steps >= self._length, {}
+from holdfast.deep.exact.noise_state import noise_state
+from tests.deep.slider import SMALL, Slider, actions_of, each_target, refuse_another_end, reloaded, target_values
 
 
 def made(env: Any = None, **arguments: Any) -> PerTD3:
@@ -72,16 +45,11 @@ def test_tensors_and_arrays_agree(kind):
     assert float(actor_targets.actor_loss(tensor[0])) == pytest.approx(-actor_critic.actor_objective(values[0]))
 
 
-@pytest.mark.parametrize("target_value", ["options", "primitive"])
-@pytest.mark.parametrize("shared_draws", [True, False])
-@pytest.mark.parametrize("persistences", [None, (1, 2, 4)])
-def test_targets_are_those_of_the_formula(target_value, shared_draws, persistences):
+@each_target
+def test_targets_are_those_of_the_formula(target):
     """Tuple by tuple, with networks asked one row at a time."""
     model = made(
-        persistences=persistences,
-        k_max=4 if persistences is None else persistences[-1],
-        target_value=target_value,
-        shared_draws=shared_draws,
+        **target,
         target_policy_noise=0.0,
         learning_starts=100,
     )
@@ -90,20 +58,15 @@ def test_targets_are_those_of_the_formula(target_value, shared_draws, persistenc
     durations = model.policy.durations.tolist()
     found = model._targets(batch)
 
-    def critics(row: int, action: Any) -> Any:
-        observation = model.replay_buffer.observations_at(np.array([row]))
-        action = th.as_tensor(action, dtype=th.float32).reshape(1, -1)
-        return np.array([values[0].detach().numpy() for values in model.critic_target(observation, action)])
-
     for view, k in enumerate(durations):
         for number in range(16):
             row, rest = int(batch.next_rows[view, number]), int(batch.rest[view, number])
             heads = model.actor_target(model.replay_buffer.observations_at(np.array([row])))[0].detach()
-            worth = [critics(row, heads[head])[:, head].min() for head in range(len(durations))]
-            state_value = max(worth) if target_value == "options" else worth[0]
+            worth = [target_values(model, row, heads[head])[:, head].min() for head in range(len(durations))]
+            state_value = max(worth) if target["target_value"] == "options" else worth[0]
             held = 0.0
             if rest in durations:
-                held = critics(row, batch.actions[view, number])[:, durations.index(rest)].min()
+                held = target_values(model, row, batch.actions[view, number])[:, durations.index(rest)].min()
             expected = all_persistence_target(
                 batch.rewards[view, number], batch.discounts[view, number], rest == 0, state_value, held, False
             )
@@ -119,6 +82,52 @@ def test_nothing_is_had_beyond_an_end():
     ends = batch.dones == 1
     assert ends.any()
     assert np.allclose(model._targets(batch)[ends], batch.rewards[ends])
+
+
+@pytest.mark.parametrize("n_critics", [1, 2, 3])
+@pytest.mark.parametrize("is_paid", [False, True])
+def test_the_best_proposal_is_found_without_asking_all_critics_about_all(n_critics, is_paid):
+    model = made(persistences=(1, 2, 4), policy_kwargs={"net_arch": [16], "n_critics": n_critics})
+    generator = th.Generator().manual_seed(1)
+    observations, proposals = (
+        th.randn(400, 2, generator=generator),
+        th.rand(400, 3, 2, generator=generator) * 2 - 1,
+    )
+    added = 0.1 * th.randn(400, 3, generator=generator) if is_paid else None
+    rows: list[int] = []
+    for network in model.critic.q_networks[1:]:
+        network.register_forward_pre_hook(lambda _, inputs: rows.append(len(inputs[0])))
+    found = model.critic.best_of_proposals(observations, proposals, added)
+    # Some heads are left out, but not all.
+    assert all(400 < seen < 1200 for seen in (sum(rows[index :: n_critics - 1]) for index in range(n_critics - 1)))
+    values = model.critic.of_proposals(observations, proposals).detach()
+    expected = actor_critic.clipped_minimum(actor_critic.proposed_values(values.numpy()))
+    expected = (expected + (0.0 if added is None else added.numpy())).max(axis=-1)
+    assert found.numpy() == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert not found.requires_grad
+
+
+def test_the_actors_step_leaves_the_critics_alone_and_a_frozen_actor_as_it_is():
+    model = made()
+    model.learn(40)
+    model.critic.optimizer.zero_grad()
+    actor = [parameter.detach().clone() for parameter in model.actor.parameters()]
+    batch = model._sample(8, 1.0)
+
+    def step() -> list[bool]:
+        proposals = model.actor(batch.observations)
+        model._learn_actor_by(
+            actor_targets.actor_loss(model.critic.first_of_proposals(batch.observations, proposals))
+        )
+        return [not th.equal(old, new) for old, new in zip(actor, model.actor.parameters(), strict=True)]
+
+    for parameter in model.actor.parameters():
+        parameter.requires_grad_(False)
+    assert not any(step())
+    for parameter in model.actor.parameters():
+        parameter.requires_grad_(True)
+    assert all(step())
+    assert all(parameter.grad is None for parameter in model.critic.parameters())
 
 
 # Acting ---------------------------------------------------------------------------------------------------------
@@ -138,15 +147,7 @@ class Counted(ActionNoise):
 def test_noise_is_drawn_where_an_option_begins_and_held_with_it():
     noise = Counted()
     model = made(Slider(length=10_000), action_noise=noise, learning_starts=30, exploration_initial_eps=0.5)
-    taken: list[Any] = []
-    began: list[bool] = []
-
-    def note(local: Any, _: Any) -> bool:
-        taken.append(np.array(local["actions"][0]))
-        began.append(bool(model.clock.elapsed[0] == 0))
-        return True
-
-    model.learn(80, callback=note)
+    taken, began = actions_of(model, 80)
     assert noise.calls == sum(began) < 60
     for step in range(1, 80):
         if not began[step]:
@@ -196,13 +197,18 @@ def test_predict_holds_by_its_state_and_does_not_explore():
     assert np.array_equal(first, model.policy.decide(observation).action)
 
 
-def test_a_tolerance_buys_longer_holds_and_a_margin_ends_them():
-    model = made(k_max=3)
+def decide_by_duration(model: PerTD3, values: list[float]) -> None:
+    """Let the first critic's values depend on the duration alone."""
     with th.no_grad():
         for layer in model.critic.q_networks[0]:
             if hasattr(layer, "weight"):
                 layer.weight.zero_()
-        model.critic.q_networks[0][-1].bias[:] = th.tensor([1.0, 0.9, 0.5])
+        model.critic.q_networks[0][-1].bias[:] = th.tensor(values)
+
+
+def test_a_tolerance_buys_longer_holds_and_a_margin_ends_them():
+    model = made(k_max=3)
+    decide_by_duration(model, [1.0, 0.9, 0.5])
     observation = np.zeros(2, np.float32)
     assert model.policy.decide(observation).hold == 1
     model.policy.decision_tolerance = 0.2
@@ -211,6 +217,38 @@ def test_a_tolerance_buys_longer_holds_and_a_margin_ends_them():
     model.policy.interrupt_margin = 0.3
     # Best is 1.0; holding on for 1, 2, 3 steps is worth 1.0, 0.9, 0.5.
     assert [model.policy.interrupts(observation, action, left) for left in (1, 2, 3)] == [False, False, True]
+
+
+def test_interrupting_reads_what_the_clock_holds_without_a_warning():
+    model = made(k_max=3, interrupt_margin=0.3)
+    decide_by_duration(model, [1.0, 0.9, 0.5])
+    clock = model.policy.new_clock(4)
+    clock.begin(np.ones(4, np.bool_), np.zeros((4, 2)), [1, 2, 3, 3], [False, False, False, True])
+    observation, _ = model.policy.obs_to_tensor(np.zeros((4, 2), np.float32))
+    th.set_warn_always(True)
+    try:
+        interrupted, _ = model.policy.interrupt(clock, observation)
+    finally:
+        th.set_warn_always(False)
+    # Best is 1.0; holding on for 1, 2, 3 steps is worth 1.0, 0.9, 0.5. Random durations are never cut.
+    assert interrupted.tolist() == [False, False, True, False]
+    assert clock.left.tolist() == [1, 2, 0, 3]
+
+
+def test_errors_of_opposite_signs_do_not_cancel():
+    model = made(k_max=2, prioritized=True, learning_starts=100)
+    model.learn(60)
+    for network, value in zip(model.critic.q_networks, (3.0, -1.0), strict=True):
+        with th.no_grad():
+            network[-1].weight.zero_()
+            network[-1].bias[:] = value
+    batch = model._sample(8, 1.0)
+    model.update_statistics.means()
+    model._learn_values(batch, np.ones(batch.rest.shape, np.float32))
+    # Both critics are 2 off: 2² + 2² = 8.
+    assert model.update_statistics.means()["train/loss_k1"] == pytest.approx(8.0)
+    priorities = model.replay_buffer.trees.priorities(0)[batch.rows[0]]
+    assert priorities == pytest.approx(2.0**0.6, rel=1e-5)
 
 
 def test_random_durations_follow_their_own_epsilon():
@@ -247,25 +285,58 @@ def test_it_goes_on_exactly(n_envs):
         noise = OrnsteinUhlenbeckActionNoise(np.zeros(2), np.full(2, 0.3))
         return PerTD3("MlpPolicy", make_vec_env(Slider, n_envs, seed=1), **settings(noise))
 
-    whole = agent().learn(60)
-    state = whole.state()
-    whole.learn(60, reset_num_timesteps=False)
-    other = agent()
-    other.restore(state)
-    other.learn(60, reset_num_timesteps=False)
-    for mine, theirs in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
-        assert th.equal(mine, theirs)
-    assert np.array_equal(whole.replay_buffer.actions, other.replay_buffer.actions)
+    whole, other = refuse_another_end(agent)
     assert whole.exploration_rate == other.exploration_rate
+
+
+class Saves(BaseCallback):
+    """Keeps the agent's state before its first rollout from step 60 on."""
+
+    state: Any = None
+
+    def _on_rollout_start(self) -> None:
+        if self.state is None and self.num_timesteps >= 60:
+            self.state = copy.deepcopy(self.model.state())
+
+    def _on_step(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("n_envs", [1, 2])
+def test_noise_goes_on_from_within_a_training(n_envs):
+    """SB3 resets it where ``learn`` begins, which a training that is not stopped does not come by again."""
+
+    def agent() -> PerTD3:
+        noise = OrnsteinUhlenbeckActionNoise(np.zeros(2), np.full(2, 0.3))
+        return PerTD3("MlpPolicy", make_vec_env(Slider, n_envs, seed=1), **settings(noise))
+
+    saves = Saves()
+    whole = agent().learn(120, callback=saves)
+    halfway, other = agent(), agent()
+    halfway.restore(saves.state)
+    # A state of a state is the same state.
+    other.restore(halfway.state())
+    other.learn(60, reset_num_timesteps=False)
+    assert np.array_equal(whole.replay_buffer.actions, other.replay_buffer.actions)
+    assert not other.state()["target_cache"]["noise_goes_on"]
+    # A new training begins with new noise.
+    assert all(memory.any() for memory in noise_state(halfway.action_noise).values())
+    halfway.learn(0)
+    assert halfway._noise_to_go_on is None
+    assert not any(memory.any() for memory in noise_state(halfway.action_noise).values())
 
 
 def test_sb3s_save_and_load(tmp_path):
     model = made(k_max=3).learn(50)
-    model.save(tmp_path / "model.zip")
-    loaded = PerTD3.load(tmp_path / "model.zip", env=Slider())
-    observation = np.zeros((3, 2), np.float32)
-    assert np.array_equal(loaded.policy.decide(observation).action, model.policy.decide(observation).action)
-    loaded.learn(30)
+    reloaded(model, tmp_path / "model.zip").learn(30)
+
+
+class WholeSlider(Slider):
+    """Pushed by whole numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.action_space = spaces.Box(0, 10, (2,), np.int64)
 
 
 # Bad input ------------------------------------------------------------------------------------------------------
@@ -276,7 +347,11 @@ def test_sb3s_save_and_load(tmp_path):
     [
         ("CartPole-v1", r"^env must have continuous actions \(a Box\), not Discrete\(2\)$"),
         (Slider(low=(-np.inf, 0.0)), "^env must have actions with finite bounds, not Box"),
-        (Slider(low=(2.0, 0.0)), "^env must have actions with room between their bounds, not Box"),
+        (
+            Slider(low=(2.0, 0.0)),
+            "^env must have actions whose lower bounds are below their upper bounds, not Box",
+        ),
+        (WholeSlider(), r"^env must have actions of floating-point numbers, not Box\(0, 10, \(2,\), int64\)$"),
     ],
 )
 def test_other_actions_are_refused(env, sentence):

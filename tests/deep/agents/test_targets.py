@@ -20,7 +20,8 @@ from holdfast.deep.agents.targets import (
     state_values,
 )
 from holdfast.deep.arguments import TARGET_VALUES
-from holdfast.deep.speed.target_cache import kept_targets
+from holdfast.deep.speed.shortcuts import SHORT_CUT_TARGET_VALUES
+from holdfast.deep.speed.target_cache import ValuedTuples, kept_targets
 
 # Two next states, two actions, three persistences.
 TARGET_Q = th.tensor(
@@ -48,8 +49,8 @@ def kept_target(kind, reward, discount, done, rest, action, next_state, q, cost=
     actions, rests = np.full((1, 1), action), np.full((1, 1), rest)
     best = core_choice(ONLINE_Q[next_state].numpy()) if kind == "double" else -1
     chosen, positions = np.full((1, 1), best), persistence_positions(range(1, q.shape[2] + 1))
-    primitive = kind == "primitive"
-    return kept_targets(values, rows, chosen, actions, rests, positions, *numbers, primitive, cost).item()
+    tuples = ValuedTuples(rows, actions, rests, positions, *numbers, kind == "primitive", cost)
+    return kept_targets(values, chosen, tuples).item()
 
 
 def core_choice(values):
@@ -59,8 +60,10 @@ def core_choice(values):
 
 
 def target(kind="options", *, reward, discount, done, k, length, action, next_state, q=TARGET_Q):
-    """The target of one tuple of D_k, which is the same in both forms."""
+    """The target of one tuple of D_k, which is the same in both forms if there are two."""
     found = tensor_target(kind, reward, discount, done, k - length, action, next_state, q)
+    if kind not in SHORT_CUT_TARGET_VALUES:
+        return found
     kept = kept_target(kind, reward, discount, done, k - length, action, next_state, q.numpy())
     assert kept == pytest.approx(found, rel=1e-6, abs=1e-6)
     return found
@@ -69,13 +72,12 @@ def target(kind="options", *, reward, discount, done, k, length, action, next_st
 def tensor_target(kind, reward, discount, done, rest, action, next_state, q):
     rest = th.tensor([[rest]])
     at, held = th.tensor([[next_state]]), th.tensor([[action]])
-    online = ONLINE_Q if kind == "double" else None
     return all_persistence_targets(
         th.tensor([[reward]]),
         th.tensor([[discount]]),
         th.tensor([[float(done)]]),
         rest == 0,
-        state_values(kind, q, online)[at],
+        state_values(kind, q, ONLINE_Q)[at],
         held_values(q, at, held, rest - 1),
     ).item()
 
@@ -139,13 +141,11 @@ def test_target_value_must_be_known():
 @pytest.mark.parametrize("primitive", [False, True])
 def test_a_value_that_is_no_number_is_not_overlooked(primitive):
     zero, one = np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32)
-    positions = persistence_positions((1, 2))
+    tuples = ValuedTuples(zero, zero, zero, persistence_positions((1, 2)), one, one, 0 * one, primitive, FREE)
     for action in range(3):
         values = np.arange(6, dtype=np.float32).reshape(1, 3, 2)
         values[0, action, 0] = np.nan
-        assert np.isnan(
-            kept_targets(values, zero, zero - 1, zero, zero, positions, one, one, 0 * one, primitive, FREE)
-        ).all()
+        assert np.isnan(kept_targets(values, zero - 1, tuples)).all()
 
 
 # Against the NumPy twins -----------------------------------------------------------------------------------
@@ -203,8 +203,10 @@ def test_kept_targets_equal_both_twins(seed, n_rows, n_actions, k_max, batch, ki
     # Nothing but the rows that are named may be looked at.
     kept = np.where(np.isin(np.arange(n_rows), next_rows)[:, None, None], values, np.float32(np.nan))
     largest, positions = np.full(shape, -1), persistence_positions(range(1, k_max + 1))
-    numbers = (rewards, discounts, dones)
-    found = kept_targets(kept, next_rows, largest, actions, rest, positions, *numbers, kind == "primitive", FREE)
+    tuples = ValuedTuples(
+        next_rows, actions, rest, positions, rewards, discounts, dones, kind == "primitive", FREE
+    )
+    found = kept_targets(kept, largest, tuples)
     assert found.dtype == np.float32
 
     at_end = values[next_rows]

@@ -8,9 +8,9 @@ import torch as th
 from stable_baselines3.common.vec_env import VecNormalize
 
 from holdfast.core.targets import all_persistence_target, double_state_value, state_value
-from holdfast.deep import OptionReplayBuffer
+from holdfast.deep import OptionReplayBuffer, PerDQN
 from holdfast.deep.arguments import TARGET_VALUES
-from holdfast.deep.speed.shortcuts import can_keep_targets
+from holdfast.deep.speed.shortcuts import SHORT_CUT_TARGET_VALUES, can_keep_targets
 from tests.deep.diary import LEARNING, agent, capture_log, diaries, plain_agent, watch_learning
 from tests.deep.probes import Pier
 
@@ -136,7 +136,7 @@ def check_targets(model):
         found = targets_of(batch)
         np.testing.assert_allclose(found, fresh_targets(model, batch), rtol=1e-5, atol=2e-5)
         kept, known = model.target_cache, model.target_cache.known(model)
-        if can_keep_targets(model.views.k_max, model.get_vec_normalize_env()):
+        if can_keep_targets(model):
             assert set(batch.next_rows.ravel()) <= set(known)
             now = model.q_net_target(model.replay_buffer.observations_at(known)).detach().numpy()
             np.testing.assert_allclose(kept.values[known], now, rtol=1e-5, atol=2e-5)
@@ -222,7 +222,22 @@ def test_the_target_network_is_asked_about_each_distinct_row_once_per_batch(targ
     assert len(rows) <= 12 < batch.next_rows.size
     assert sorted(rows) == np.unique(batch.next_rows).tolist()
     model.train(1, 32)
-    kept = not normalised
+    kept = not normalised and target_value in SHORT_CUT_TARGET_VALUES
     # Between two updates of the target network only what is new has to be asked for.
     new = np.setdiff1d(learned[1].batch.next_rows, rows) if kept else np.unique(learned[1].batch.next_rows)
     assert sorted(asked[1]) == new.tolist() if len(new) else len(asked) == 1
+
+
+def test_a_target_value_that_short_cuts_do_not_know_takes_the_plain_path(monkeypatch):
+    """A new way to read V(s') must be asked for, not be taken for the maximum that compiled code knows."""
+    asked = []
+
+    def mean_value(kind, target_q, online_q, decision_cost):
+        asked.append(kind)
+        return target_q.flatten(1).mean(1)
+
+    model = PerDQN("MlpPolicy", "CartPole-v1", k_max=4, learning_starts=20, batch_size=8, seed=0)
+    model.target_value = "mean"
+    monkeypatch.setattr("holdfast.deep.agents.per_dqn.state_values", mean_value)
+    model.learn(40)
+    assert asked == ["mean"] * 20

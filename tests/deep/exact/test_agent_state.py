@@ -600,7 +600,7 @@ def test_kept_values_are_those_of_the_state_alone():
     model, other = small().learn(40), small().learn(40)
     expected = model.target_cache.state(model)
     assert len(expected["rows"]) > 0
-    other.target_cache.of_agent(other, np.arange(10))
+    other.target_cache.values_of(other, np.arange(10))
     other.restore(model.state())
     found = other.target_cache.state(other)
     assert [same(found[name], expected[name]) for name in ("rows", "values")] == [True, True]
@@ -691,7 +691,7 @@ class Asking(BaseCallback):
         setattr(self, moment, self.ask)
 
     def ask(self) -> bool:
-        with pytest.raises(ValueError, match=r"^state\(\) must be asked for between two rollouts"):
+        with pytest.raises(ValueError, match=r"^state\(\) must be called between two rollouts"):
             self.model.state()
         self.asked = True
         return True
@@ -989,9 +989,9 @@ def test_what_is_no_state_at_all_is_called_that(state):
         (
             "clock",
             lambda clock: {**clock, "left": np.array([2**64 - 1], np.uint64)},
-            "durations of 2\\*\\*31 at most",
+            "durations of at most 2\\*\\*31",
         ),
-        ("clock", lambda clock: {**clock, "elapsed": clock["left"] + 2**62}, "durations of 2\\*\\*31 at most"),
+        ("clock", lambda clock: {**clock, "elapsed": clock["left"] + 2**62}, "durations of at most 2\\*\\*31"),
         (
             "networks",
             lambda nets: {n: np.full_like(a, np.nan) for n, a in nets.items()},

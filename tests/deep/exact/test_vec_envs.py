@@ -363,7 +363,7 @@ FOREIGN = (
     "EpisodeLog"
 )
 UNKNOWN = (
-    "env must be one that can be saved: environment 0: the wrapper Humming cannot be brought back by repeating an "
+    "env must be one that can be saved: environment 0: the wrapper Humming cannot be restored by repeating an "
     "episode; if all it remembers comes from the running episode, declare it with holdfast.envs.allow_repetition"
 )
 
@@ -468,7 +468,7 @@ def test_options_that_are_no_json_are_refused(where):
     env.reset()
     assert sentence(vec_env_state, env) == (
         "env must be one that can be saved: environment 0: the options of reset must be JSON values for the "
-        "environment to be brought back"
+        "environment to be restored"
     )
     env.reset()
     vec_env_state(env)
@@ -500,15 +500,15 @@ class Special(VecNormalize):
         ),
         (
             lambda: Unknown(make_vec_env(Pond)),
-            "env must have vector wrappers that can be saved, and Unknown is none",
+            "env must have vector wrappers that can be saved, and Unknown is not one",
         ),
         (
             lambda: VecNormalize(Unknown(make_vec_env(Pond))),
-            "env must have vector wrappers that can be saved, and Unknown is none",
+            "env must have vector wrappers that can be saved, and Unknown is not one",
         ),
         (
             lambda: Special(make_vec_env(Pond)),
-            "env must have vector wrappers that can be saved, and Special is none",
+            "env must have vector wrappers that can be saved, and Special is not one",
         ),
     ],
 )
@@ -521,7 +521,7 @@ def test_what_nobody_knows_is_not_restored():
     refused = "env must be wrapped in VecNormalize where the saved one is, not in Special"
     assert sentence(restore_vec_env, Special(make_vec_env(Pond)), state) == refused
     state["layers"][0]["kind"] = "Special"
-    refused = "env must have vector wrappers that can be saved, and Special is none"
+    refused = "env must have vector wrappers that can be saved, and Special is not one"
     assert sentence(restore_vec_env, Special(make_vec_env(Pond)), state) == refused
 
 
@@ -542,7 +542,7 @@ def test_what_nobody_knows_is_not_restored():
         ),
         (
             lambda: VecNormalize(make_vec_env(TransformedPond)),
-            "env must be one that can be restored: the wrapper TransformReward cannot be brought back",
+            "env must be one that can be restored: the wrapper TransformReward cannot be restored",
         ),
         (
             lambda: VecNormalize(make_vec_env(Pond, start_index=1)),

@@ -438,7 +438,7 @@ def changed(state, name, change):
     [
         ("frames", lambda frames: frames[:-1], "must point at frames that it has"),
         ("frames", lambda frames: frames[[*range(len(frames)), 0]], "must have only frames that its replay uses"),
-        ("frames", lambda frames: np.repeat(frames, 9, axis=0), "must have an array of length .* at most"),
+        ("frames", lambda frames: np.repeat(frames, 9, axis=0), "must have an array of length at most"),
         ("frames", lambda frames: frames[:, :-1], "must have an array of shape any×24×24 as 'frames'"),
         ("frames", lambda frames: frames.astype(np.int32), "must have an array of uint8 as 'frames'"),
         ("frames", lambda frames: None, "must have an array of uint8 as 'frames'"),

@@ -103,7 +103,7 @@ def test_another_replay_in_the_place_of_the_first_is_asked_anew():
     model.replay_buffer = other.replay_buffer
     assert len(model.target_cache.known(model)) == 0
     rows = np.arange(5)
-    found = model.target_cache.of_agent(model, rows)[rows]
+    found = model.target_cache.values_of(model, rows)[rows]
     expected = model.q_net_target(other.replay_buffer.observations_at(rows)).detach().numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 

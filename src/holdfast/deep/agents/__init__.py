@@ -1,1 +1,1 @@
-"""The agents: one seam to Stable-Baselines3, one small final class per algorithm, and what they share."""
+"""The agents: a seam per parent in Stable-Baselines3, a small final class per algorithm, and what they share."""

@@ -19,9 +19,9 @@ __all__ = ["EZGreedyDQN"]
 class EZGreedyDQN(OptionValueDQN):
     """DQN with temporally extended exploration: with probability ε a random action is held for a random duration.
 
-    A greedy action is held for one step. What is learned is Q(s,a), from single steps, as soon as they are made:
-    the update is that of PerDQN with ``k_max=1``, with the same replay and trunk and one head. With ``k_max=1`` it
-    *is* that agent, draw by draw.
+    A greedy action is held for one step. Q(s,a) is learned from single steps as soon as they are made: the update
+    is that of PerDQN with ``k_max=1``, with the same replay and trunk and one head. With ``k_max=1`` it *is* that
+    agent, draw by draw.
     """
 
     stands_for: ClassVar[dict[str, Any]] = {

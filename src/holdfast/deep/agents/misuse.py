@@ -1,4 +1,4 @@
-"""What is easily mistaken about agents, said in a sentence: vector environments, states."""
+"""Common mistakes with agents, each explained in one sentence: vector environments, lost states."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from holdfast.core.errors import InputError, InputTypeError
 __all__ = ["LostStates", "check_not_of_sb3", "check_not_vector"]
 
 _FORGIVEN = 10
-"""Calls in a row that may begin anew while an action was to be held: who looks at some observations makes such."""
+"""Calls in a row that may drop a held action before the warning; looking at a few observations is legitimate."""
 
 
 def check_not_vector(env: Any) -> None:
-    """TypeError for a vector environment of Gymnasium, which Stable-Baselines3 does not take."""
+    """Raise TypeError for a vector environment of Gymnasium, which Stable-Baselines3 does not accept."""
     if isinstance(env, gymnasium.vector.VectorEnv):
         raise InputTypeError(
             "env must be an id, an environment or a VecEnv of Stable-Baselines3, not one of gymnasium.make_vec: "
@@ -29,16 +29,18 @@ def check_not_vector(env: Any) -> None:
 
 
 def check_not_of_sb3(policy: Any, agent: type) -> None:
-    """ValueError for a policy of Stable-Baselines3's own, as its files have it."""
+    """Raise ValueError for one of Stable-Baselines3's own policies, as found in its files."""
     if (
         isinstance(policy, type)
         and issubclass(policy, BasePolicy)
         and policy.__module__.startswith("stable_baselines")
     ):
-        parent = policy.__module__.split(".")[1].upper()
+        family = policy.__module__.split(".")[1]
+        # Policies in SB3's common modules belong to several of its algorithms.
+        loader = "the class that saved it" if family == "common" else f"{family.upper()}.load"
         raise InputError(
-            f"policy must be one of {agent.__name__}, not Stable-Baselines3's {policy.__name__}: a file that its "
-            f"{parent} has saved is loaded with {parent}.load",
+            f"policy must be one of {agent.__name__}, not Stable-Baselines3's {policy.__name__}: give its name, "
+            f"such as 'MlpPolicy', or load a file that holds such a policy with {loader}",
             "policy",
         )
 
@@ -52,11 +54,11 @@ class LostStates:
         self._has_warned = False
 
     def note(self, given: Any, left: NDArray[np.int64]) -> None:
-        """A call of ``predict``.
+        """Note a call of ``predict``.
 
         Args:
             given: The state that it was given.
-            left: (n,) steps for which the actions that it returned are to be held on.
+            left: (n,) steps for which the returned actions should still be held.
         """
         is_lost = given is None and self._is_holding
         self._in_a_row = self._in_a_row + 1 if is_lost else 0
@@ -64,8 +66,8 @@ class LostStates:
         if self._in_a_row > _FORGIVEN and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                "predict is called again and again without the state that it returned, so that no action is held "
-                "longer than one step: action, state = model.predict(observation, state, episode_start)",
+                "predict is called repeatedly without the state that it returned, so no action is held for longer "
+                "than one step: action, state = model.predict(observation, state, episode_start)",
                 UserWarning,
                 stacklevel=4,
             )

@@ -1,4 +1,4 @@
-"""What an agent that holds its actions does between its steps: predict, begin to learn, be saved, go on exactly.
+"""What an agent that holds its actions does between its steps: predict, start learning, save, continue exactly.
 
 Like the steps, it is the same for every off-policy parent in Stable-Baselines3.
 """
@@ -17,14 +17,16 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, unwrap_vec_normalize
 
+from holdfast.core.checks import check_real
 from holdfast.core.errors import InputError
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
 from holdfast.deep.agents.misuse import LostStates
 from holdfast.deep.agents.option_setup import OptionSetup
-from holdfast.deep.agents.option_steps import check_finite
 from holdfast.deep.exact.agent_state import LogEntry, agent_state, restore_agent, resume_log
+from holdfast.deep.replay.hindsight import HindsightReplayBuffer
 from holdfast.deep.replay.ring import OptionReplayBuffer
 from holdfast.envs.episode_log import EpisodeLog
+from holdfast.envs.failures import refuse_nonfinite
 
 __all__ = ["OptionAgent"]
 
@@ -35,7 +37,7 @@ class OptionAgent(OptionSetup):
     Abstract: a seam adds the parent in Stable-Baselines3, as in ``class OptionDQN(OptionAgent, DQN)``.
 
     Attributes:
-        own_counters: What the parent counts beside what every agent of SB3's does.
+        own_counters: Counters that only this parent has.
         explores_in_predict: Whether ``predict`` explores unless it is deterministic, as it does in SB3's DQN.
     """
 
@@ -44,22 +46,30 @@ class OptionAgent(OptionSetup):
 
     learning_rate_falls_to: float
     normalize_observations: str | None
+    _is_learning: bool = False
+    _values_had_begun: bool = False
 
     def _start_holding(self) -> None:
-        """Make, once policy and replay are there, what is held and what is counted."""
+        """Set up holding and counting, once policy and replay exist."""
         self._refuse_scaling_twice(self.env)
         self._is_between_rollouts = True
         self._log_to_go_on: dict[str, LogEntry] | None = None
         self.clock = self.policy.new_clock(self.n_envs)
         if self.replay_buffer is not None:
             self.replay_buffer.finish()
+        self._let_replay_compute_rewards()
         self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         self.update_statistics = UpdateStatistics(self.views.durations)
-        self._random_hold = self._mean_random_hold()
+        self._random_hold = check_real("what _mean_random_hold returns", self._mean_random_hold(), 1.0)
+
+    def _let_replay_compute_rewards(self) -> None:
+        """Give the replay the current environment, if it relabels goals and so must compute rewards."""
+        if isinstance(self.replay_buffer, HindsightReplayBuffer) and self.env is not None:
+            self.replay_buffer.set_env(self.env)
 
     @abstractmethod
     def kept_values(self) -> dict[str, Any]:
-        """What is kept of the target network's answers, for a saved state."""
+        """The cached values of the target network, for a saved state."""
 
     @abstractmethod
     def keep_values(self, state: Mapping[str, Any]) -> None:
@@ -83,7 +93,7 @@ class OptionAgent(OptionSetup):
     def _wrap_env(env: GymEnv, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
         wrapped = OffPolicyAlgorithm._wrap_env(env, verbose, monitor_wrapper)
         if isinstance(env, gymnasium.Env):
-            # Given a single environment, an agent can go on exactly after a stop.
+            # With a single environment, an agent can continue exactly after a stop.
             single = wrapped.unwrapped
             assert isinstance(single, DummyVecEnv)
             single.envs = [inner if isinstance(inner, EpisodeLog) else EpisodeLog(inner) for inner in single.envs]
@@ -100,10 +110,19 @@ class OptionAgent(OptionSetup):
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = False,
     ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
-        """The action to take now, and the option that is held on to; see ``OptionPolicy.predict``.
+        """The action to take now, and the state that carries the held option.
 
-        Unless ``deterministic``, an option that begins is a random one with the current exploration rate, where
-        ``predict`` of the parent explores as well.
+        Pass the state back on the next call. Unless ``deterministic``, agents of discrete actions begin random
+        options at the current exploration rate, as in SB3's DQN, and PerSAC draws its actions, as in SB3's SAC.
+
+        Args:
+            observation: One observation, or a batch.
+            state: The state that the last call returned; None makes a new decision.
+            episode_start: (n,) where an episode has just begun, so that nothing is held.
+            deterministic: Whether to act greedily, with ``decision_tolerance``.
+
+        Returns:
+            The action (or a batch of them), and the state.
         """
         if deterministic or not self.explores_in_predict:
             found = self.policy.predict(observation, state, episode_start, deterministic)
@@ -136,7 +155,7 @@ class OptionAgent(OptionSetup):
             self.hold_statistics = HoldStatistics(self.n_envs, window=self._stats_window_size)
         if environments_are_reset:
             self._drop_held_options()
-            check_finite("observation", self._last_obs, self.num_timesteps)
+            refuse_nonfinite("observation", self._last_obs, self.num_timesteps)
         return result
 
     def learn(
@@ -149,14 +168,18 @@ class OptionAgent(OptionSetup):
         progress_bar: bool = False,
     ) -> Self:
         """Train for ``total_timesteps`` primitive steps; SB3's arguments."""
-        super().learn(
-            total_timesteps,
-            callback,
-            log_interval,
-            tb_log_name or type(self).__name__,
-            reset_num_timesteps,
-            progress_bar,
-        )
+        self._is_learning = True
+        try:
+            super().learn(
+                total_timesteps,
+                callback,
+                log_interval,
+                tb_log_name or type(self).__name__,
+                reset_num_timesteps,
+                progress_bar,
+            )
+        finally:
+            self._is_learning = False
         self._is_between_rollouts = True
         return self
 
@@ -164,33 +187,40 @@ class OptionAgent(OptionSetup):
         self.clock.cut(~self.clock.idle)
         self.hold_statistics.drop()
         if self.replay_buffer is not None:
-            self.replay_buffer.finish()
+            self.replay_buffer.cut()
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
-        """Go on in another environment; what was held is dropped."""
+        """Continue in another environment; held actions are dropped."""
         self._refuse_scaling_twice(self._wrap_env(env, self.verbose))
         super().set_env(env, force_reset)
+        self._let_replay_compute_rewards()
         if force_reset:
             self._drop_held_options()
 
     def set_parameters(self, *arguments: Any, **keywords: Any) -> None:
-        """SB3's own; values that are given begin where they are."""
+        """SB3's own; given weights are not shifted by ``initial_values``."""
         super().set_parameters(*arguments, **keywords)
-        self.values_have_begun = True
+        self._values_had_begun, self.values_have_begun = self.values_have_begun, True
 
     @classmethod
     def load(cls, *arguments: Any, **keywords: Any) -> Self:
-        """SB3's own; an agent that was saved before it learned has its beginning before it."""
+        """SB3's own; an agent saved before it learned or was given weights will still apply ``initial_values``."""
         loaded = super().load(*arguments, **keywords)
-        loaded.values_have_begun = loaded._n_updates > 0
+        # The saved attribute, before ``load`` gave the saved weights; files from older versions may not have it.
+        loaded.values_have_begun = bool(loaded._values_had_begun) or loaded._n_updates > 0
         return loaded
 
-    def load_replay_buffer(self, *arguments: Any, **keywords: Any) -> None:
-        """Load a replay that ``save_replay_buffer`` wrote; what was running in it is over."""
-        before = self.replay_buffer
-        super().load_replay_buffer(*arguments, **keywords)
+    def load_replay_buffer(self, path: Any, truncate_last_traj: bool = True) -> None:
+        """Load a replay that ``save_replay_buffer`` wrote; options that were running in it count as ended.
+
+        Args:
+            path: The file.
+            truncate_last_traj: For a ``HerReplayBuffer``: whether running episodes count as ended, too.
+        """
+        before: OptionReplayBuffer | None = vars(self).get("replay_buffer")
+        super().load_replay_buffer(path)
         loaded, self.replay_buffer = self.replay_buffer, before
-        if not isinstance(loaded, OptionReplayBuffer):
+        if type(loaded) is not self.replay_buffer_class:
             raise InputError("the replay must be one that an agent of this kind saved")
         expected = {
             "observation_space": self.observation_space,
@@ -208,27 +238,30 @@ class OptionAgent(OptionSetup):
                 )
         loaded.finish()
         self.replay_buffer = loaded
+        self._let_replay_compute_rewards()
+        if isinstance(loaded, HindsightReplayBuffer) and truncate_last_traj:
+            loaded.truncate_last_trajectory()
 
     def state(self) -> dict[str, Any]:
-        """Everything that is needed to go on exactly from here, as arrays and JSON values.
+        """Everything needed to continue exactly from here, as arrays and JSON values.
 
-        To be asked for between two rollouts: before or after ``learn``, or in a callback's ``_on_rollout_start``.
+        Call it between two rollouts: before or after ``learn``, or in a callback's ``_on_rollout_start``.
 
         Raises:
-            ValueError: The environment, or a wrapper of it, cannot be brought back.
+            ValueError: The environment, or a wrapper of it, cannot be restored.
         """
         if not self._is_between_rollouts:
             raise InputError(
-                "state() must be asked for between two rollouts: before or after learn(), or in a callback's "
+                "state() must be called between two rollouts: before or after learn(), or in a callback's "
                 "_on_rollout_start"
             )
         return agent_state(self)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on exactly from where ``state`` was asked for; ``learn(..., reset_num_timesteps=False)`` is next.
+        """Continue exactly from where ``state`` was called; next, call ``learn(..., reset_num_timesteps=False)``.
 
-        The agent must have been made with the same arguments and an environment that was made in the same way. It
-        is not to be used after an error.
+        The agent must have been made with the same arguments, and its environment in the same way. Do not use it
+        after an error.
 
         Raises:
             ValueError: The state is damaged, or belongs to another agent or environment.
@@ -238,7 +271,7 @@ class OptionAgent(OptionSetup):
 
     def _excluded_save_params(self) -> list[str]:
         made_anew = ["clock", "hold_statistics", "update_statistics", "_noted_states"]
-        return [*super()._excluded_save_params(), *made_anew]
+        return [*super()._excluded_save_params(), *made_anew, "_is_learning", "_values_had_begun"]
 
     def dump_logs(self) -> None:
         """Write log data: SB3's, how actions were held, and the losses by persistence."""

@@ -13,11 +13,12 @@ import copy
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
+from stable_baselines3.common.noise import VectorizedActionNoise
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import RolloutReturn
 from stable_baselines3.common.vec_env import VecNormalize
@@ -26,31 +27,40 @@ from holdfast.core.clock import OptionClock
 from holdfast.core.durations import option_epsilon
 from holdfast.core.errors import InputError
 from holdfast.core.targets import constant_value, value_bounds
+from holdfast.core.user_code import shown
 from holdfast.deep.agents.log_means import HoldStatistics, UpdateStatistics
+from holdfast.deep.agents.regression import Residuals
 from holdfast.deep.networks.holding_policy import ExploratoryDraws, HoldingPolicy
 from holdfast.deep.replay.ring import OptionReplayBuffer
 from holdfast.deep.replay.views import OptionBatch, Views
+from holdfast.envs.failures import refuse_nonfinite
 
-__all__ = ["OptionSteps", "check_finite", "toss_coins", "uniform_durations", "with_last_observations"]
+__all__ = ["OptionSteps", "toss_coins", "uniform_durations", "with_last_observations"]
 
 _HOLD_RATE = 0.01
-"""How quickly the mean of greedy holds follows them."""
+"""Rate of the running mean of greedy holds."""
 
 
 class OptionSteps(OffPolicyAlgorithm):
     """The steps of an off-policy agent that holds its actions.
 
-    Abstract: an agent supplies what of the replay it learns from, how random durations are drawn, and one update
-    of the networks.
+    Abstract: an agent supplies its views of the replay, how random durations are drawn, and one update of the
+    networks.
 
     Attributes:
-        loss_name: What is logged as the loss of an update.
-        exploration_rate: The current ε; DQN has it, another parent must be given it.
-        greedy_hold: Running mean of how many steps a greedy option lasts.
-        values_have_begun: Whether values are where they begin: learned, given, or moved by ``initial_values``.
+        loss_name: Name under which the loss is logged.
+        tosses_for_actions: Whether a coin decides if an action is random; if not, noise explores, and the coin
+            only decides about the duration.
+        n_coins: Exploration coins per new option: 1 for action and duration together, or 1 for each.
+        exploration_rate: The current ε; DQN has it, other parents must be given one.
+        greedy_hold: Running mean of the steps that greedy options last.
+        values_have_begun: Whether ``initial_values`` has been applied, or no longer applies because weights were
+            learned or given.
     """
 
     loss_name: ClassVar[str] = "train/loss"
+    tosses_for_actions: ClassVar[bool] = True
+    n_coins: ClassVar[int] = 1
 
     policy: HoldingPolicy
     replay_buffer: OptionReplayBuffer | None
@@ -65,6 +75,8 @@ class OptionSteps(OffPolicyAlgorithm):
     clip_targets: bool
     initial_values: str
     decision_cost: float
+    k_max: int
+    persistences: tuple[int, ...] | None
     priority_beta0: float
     schedule_steps: int | None
     _is_between_rollouts: bool
@@ -73,27 +85,63 @@ class OptionSteps(OffPolicyAlgorithm):
     @property
     @abstractmethod
     def views(self) -> Views:
-        """What of the replay is learned from; its ``k_max`` is the largest persistence that has values."""
+        """The views of the replay to learn from; their ``k_max`` is the largest persistence that has values."""
 
     @property
-    @abstractmethod
     def optimizers(self) -> dict[str, th.optim.Optimizer]:
         """Those of the networks, by the names that a saved state has for them."""
+        return self.policy.optimizers
 
     # Acting ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _toss_coins(self, n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which of the actions, and which of the durations, of ``n`` options that begin are random, each (n,)."""
+    def _random_durations(self, n: int) -> NDArray[np.int64]:
+        """Draw the durations of ``n`` exploratory actions, each in 1..k_max."""
 
-    @abstractmethod
+    def _toss_coins(self, n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which actions and which durations of ``n`` new options are random, each (n,)."""
+        if self.tosses_for_actions:
+            return toss_coins(n, self._option_epsilon(), self.n_coins)
+        nowhere = np.zeros(n, dtype=np.bool_)
+        # If there is no duration to choose, no coin is tossed.
+        return nowhere, nowhere if self.k_max == 1 else toss_coins(n, self._option_epsilon(), 1)[0]
+
     def _explore(
         self, begins: NDArray[np.bool_], draws_action: NDArray[np.bool_], draws_hold: NDArray[np.bool_]
     ) -> ExploratoryDraws:
-        """Draw what is random of options that begin; all arguments (n_envs,)."""
+        """Draw the random parts of new options; all arguments (n_envs,)."""
+        held = self.clock.action
+        actions = np.zeros((len(draws_action), *held.shape[1:]), dtype=held.dtype)
+        if draws_action.any():
+            sampled = np.array([self.action_space.sample() for _ in range(int(draws_action.sum()))])
+            actions[draws_action] = self.policy.as_held(sampled)
+        durations = np.ones(len(draws_hold), dtype=np.int64)
+        durations[draws_hold] = self._drawn_durations(int(draws_hold.sum()))
+        return ExploratoryDraws(draws_action, draws_hold, actions, durations, self._noise(begins))
+
+    def _drawn_durations(self, n: int) -> NDArray[np.int64]:
+        """What the agent draws, checked, since it may be a user's."""
+        drawn = np.asarray(self._random_durations(n))
+        fits = drawn.shape == (n,) and (n == 0 or np.issubdtype(drawn.dtype, np.integer))
+        if not fits or (n and not 1 <= drawn.min() <= drawn.max() <= self.k_max):
+            raise InputError(
+                f"_random_durations({n}) must return {n} whole numbers in 1..k_max, not {shown(drawn)}"
+            )
+        return drawn.astype(np.int64, copy=False)
+
+    def _noise(self, begins: NDArray[np.bool_]) -> NDArray[np.floating] | None:
+        """Noise for new options, (n_envs, size), each from its own environment's process."""
+        if self.action_noise is None:
+            return None
+        found = self.action_noise
+        processes = found.noises if isinstance(found, VectorizedActionNoise) else [found]
+        noise = np.zeros(self.clock.action.shape, dtype=self.clock.action.dtype)
+        for env in np.flatnonzero(begins):
+            noise[env] = processes[env]().ravel()
+        return noise
 
     def _begin_options(self, clock: OptionClock, observation: Any) -> NDArray[np.bool_]:
-        """Drop what is not to be held on to, then begin options, random ones by coins; where one was dropped."""
+        """Interrupt holds, then begin new options, random ones by coin; return where a hold was interrupted."""
         interrupted, values = self.policy.interrupt(clock, observation)
         idle = clock.idle
         if idle.any():
@@ -104,20 +152,20 @@ class OptionSteps(OffPolicyAlgorithm):
         return interrupted
 
     def _option_epsilon(self) -> float:
-        """The chance that an option which begins is a random one."""
+        """The probability that a new option is random."""
         if self.explore_by == "options":
             return self.exploration_rate
         return option_epsilon(self.exploration_rate, self._random_hold, self.greedy_hold)
 
     def _note_greedy_holds(self, steps: NDArray[np.int64]) -> None:
-        """Move the mean of greedy holds by those that are over after so many steps."""
+        """Update the mean of greedy holds with those that ended after so many steps."""
         for lasted in steps.tolist():
             self.greedy_hold += _HOLD_RATE * (lasted - self.greedy_hold)
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The held action of each environment: in its own numbering, and as stored."""
+        """The held action of each environment, as the environment takes it and as the replay stores it."""
         self._is_between_rollouts = False
         warming_up = self.num_timesteps < learning_starts
         if warming_up:
@@ -147,23 +195,24 @@ class OptionSteps(OffPolicyAlgorithm):
         dones: NDArray[Any],
         infos: list[dict[str, Any]],
     ) -> None:
-        check_finite("reward", reward, self.num_timesteps)
-        check_finite("observation", new_obs, self.num_timesteps)
+        """Count the step that was just taken, which may end options, and store it with whether it did."""
+        refuse_nonfinite("reward", reward, self.num_timesteps)
+        refuse_nonfinite("observation", new_obs, self.num_timesteps)
         for env in np.flatnonzero(dones):
             if infos[env].get("terminal_observation") is not None:
-                check_finite("observation", infos[env]["terminal_observation"], self.num_timesteps, int(env))
+                refuse_nonfinite("observation", infos[env]["terminal_observation"], self.num_timesteps, int(env))
         began = np.equal(self.clock.elapsed, 0)
         over = self.clock.tick(dones)
         self._note_greedy_holds(self.clock.elapsed[over & ~self.clock.exploratory])
         self.hold_statistics.step(began, over, self.clock.elapsed, np.asarray(dones, dtype=np.bool_))
-        # Who learns from single steps need not wait until an option is over.
+        # An agent that learns from single steps need not wait for the option to end.
         over = over | (self.views.k_max == 1)
         normalizer = self._vec_normalize_env
         if normalizer is None:
             self._last_original_obs, original_obs = self._last_obs, new_obs
         else:
             original_obs, reward = normalizer.get_original_obs(), normalizer.get_original_reward()
-        # The buffer copies what it stores, so that only the last observations of episodes need a copy here.
+        # The buffer copies what it stores, so only the last observations of episodes need a copy here.
         next_obs = with_last_observations(original_obs, dones, infos, normalizer) if dones.any() else original_obs
         replay_buffer.add(self._last_original_obs, next_obs, buffer_action, reward, dones, infos, over)
         self._last_obs = new_obs
@@ -175,19 +224,17 @@ class OptionSteps(OffPolicyAlgorithm):
         super()._update_current_progress_remaining(min(num_timesteps, steps), steps)
 
     def collect_rollouts(self, *arguments: Any, **keywords: Any) -> RolloutReturn:
-        """SB3's own; what is noted is whether the agent is between two rollouts, where it can be saved."""
+        """SB3's own; also records whether the agent is between two rollouts, where it can be saved."""
         self._is_between_rollouts = True
         return super().collect_rollouts(*arguments, **keywords)
 
     # Learning ----------------------------------------------------------------------------------------------
 
     def train(self, gradient_steps: int, batch_size: int = 32) -> None:
-        """Update the networks ``gradient_steps`` times, each with ``batch_size`` rows per persistence."""
+        """Update the networks ``gradient_steps`` times; ``_sample`` says what ``batch_size`` counts."""
         buffer = self.replay_buffer
         assert buffer is not None
-        if not buffer.drawable.any():
-            # The very first options are still running: what there is of them counts as options of their own.
-            buffer.finish()
+        buffer.admit_running()
         if not buffer.drawable.any():
             return
         self.policy.set_training_mode(True)
@@ -198,14 +245,18 @@ class OptionSteps(OffPolicyAlgorithm):
         for _ in range(gradient_steps):
             if not self.values_have_begun:
                 self._begin_values()
-            losses.append(self._update(batch_size, beta))
+            loss = self._update(batch_size, beta)
+            # The usual answer first: asking for a protocol takes longer.
+            if not isinstance(loss, float | SupportsFloat):
+                raise InputError(f"_update must return its loss, a number, as _learned does, not {shown(loss)}")
+            losses.append(loss)
             self._n_updates += 1
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         if losses:
             self.logger.record(self.loss_name, sum(losses) / len(losses))
 
     def _begin_values(self) -> None:
-        """Before the first update: move all values to where they begin."""
+        """Before the first update, shift all values to where they start."""
         self.values_have_begun = True
         if self.initial_values == "zero":
             return
@@ -213,7 +264,7 @@ class OptionSteps(OffPolicyAlgorithm):
         rewards, ends = self.replay_buffer.rewards_and_ends()
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        # Rewards too large for their sum are said to be so by the loss.
+        # If the rewards overflow their sum, the check of the loss reports it.
         with np.errstate(over="ignore"):
             mean_reward = float(np.mean(rewards))
         value = constant_value(mean_reward, float(np.mean(ends)), self.gamma)
@@ -224,6 +275,10 @@ class OptionSteps(OffPolicyAlgorithm):
         """Raise the values of all networks by the same number."""
 
     def _sample(self, batch_size: int, beta: float) -> OptionBatch:
+        """Draw a batch: ``batch_size`` steps with ``shared_draws``, otherwise ``batch_size`` steps per view.
+
+        Either way each view contributes a tuple for each of its steps, (K, B) in all.
+        """
         assert self.replay_buffer is not None
         return self.replay_buffer.sample(batch_size, env=self._vec_normalize_env, beta=beta)
 
@@ -232,27 +287,40 @@ class OptionSteps(OffPolicyAlgorithm):
         """One update of the networks: sample, targets, loss, step. Returns the loss.
 
         Args:
-            batch_size: Tuples per view.
+            batch_size: Passed on to ``_sample``.
             beta: Exponent of the importance weights.
         """
 
     def _check_loss(self, loss: float) -> None:
-        """InputError for one that is no number."""
+        """Raise InputError for NaN and infinity."""
         if not math.isfinite(loss):
             raise InputError(
                 f"the loss became {loss} at step {self.num_timesteps}: "
                 "choose a smaller learning_rate or scale the rewards"
             )
 
+    def _learned(self, batch: OptionBatch, targets: NDArray[np.float32], residuals: Residuals) -> float:
+        """After a gradient step, update the priorities and the statistics. Returns the loss.
+
+        Args:
+            batch: The batch of the update.
+            targets: (K, B).
+            residuals: The values' distances from them.
+        """
+        assert self.replay_buffer is not None
+        self.replay_buffer.update_priorities_of(batch, residuals.td_errors)
+        self.update_statistics.add(residuals.row_losses, targets, batch.is_there)
+        return residuals.loss
+
     def _target_bounds(self) -> tuple[float, float]:
-        """What the rewards seen so far allow a target to be, if that is asked for; else anything."""
+        """The bounds that the rewards seen so far put on targets, if clipping is on; otherwise infinite."""
         if not self.clip_targets:
             return -math.inf, math.inf
         assert self.replay_buffer is not None
         rewards = np.array([self.replay_buffer.reward_low, self.replay_buffer.reward_high])
         if self._vec_normalize_env is not None:
             rewards = self._vec_normalize_env.normalize_reward(rewards)
-        # A target contains the decisions behind it, at most one with each step, but not its own.
+        # A target includes the costs of later decisions, at most one per step, but not of its own.
         low = float(rewards[0]) - self.gamma * self.decision_cost
         return value_bounds(low, float(rewards[1]), self.gamma)
 
@@ -268,7 +336,7 @@ def toss_coins(n: int, epsilon: float, n_coins: int) -> tuple[NDArray[np.bool_],
 
 
 def uniform_durations(n: int, k_max: int, persistences: Sequence[int] | None = None) -> NDArray[np.int64]:
-    """``n`` of 1..k_max, or of a sparse set; where there is nothing to choose nothing is drawn."""
+    """``n`` durations from 1..k_max or a sparse set; nothing is drawn if there is no choice."""
     if k_max == 1:
         return np.ones(n, dtype=np.int64)
     if persistences is None:
@@ -277,32 +345,12 @@ def uniform_durations(n: int, k_max: int, persistences: Sequence[int] | None = N
     return np.asarray(persistences, dtype=np.int64)[chosen]
 
 
-def check_finite(name: str, given: Any, step: int, env: int | None = None) -> None:
-    """Refuse numbers that are none: of every environment, or of one.
-
-    Args:
-        name: What they are.
-        given: An array, or a dictionary of arrays.
-        step: When it was, for the error.
-        env: Whose they are; None if there is a row for each.
-    """
-    for values in given.values() if isinstance(given, dict) else (given,):
-        values = np.asarray(values)
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            if env is None:
-                env = int(np.argmax(~np.isfinite(values).reshape(len(values), -1).all(axis=1)))
-            raise InputError(
-                f"env must give finite numbers: environment {env} gave a {name} that is NaN "
-                f"or infinite at step {step}"
-            )
-
-
 def with_last_observations(
     observations: Any, dones: NDArray[Any], infos: list[dict[str, Any]], normalizer: VecNormalize | None
 ) -> Any:
-    """A copy of what the environments show, with the last observation of each episode that ended.
+    """A copy of the environments' observations, with the last observation of each episode that ended.
 
-    A VecEnv resets by itself: what it shows then is the first observation of the next episode.
+    A VecEnv resets by itself, and then returns the first observation of the next episode.
     """
     observations = copy.deepcopy(observations)
     for env in np.flatnonzero(dones):

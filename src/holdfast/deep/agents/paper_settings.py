@@ -1,7 +1,7 @@
 """The paper's settings, as keyword arguments of PerDQN.
 
-The paper's code was built on OpenAI Baselines. Where the text is silent, Baselines' deepq did something all the
-same: the reading ``"baselines"`` has that, and the reading ``"text"`` leaves it away.
+The paper's code was built on OpenAI Baselines, whose deepq does things that the text does not mention. The reading
+``"baselines"`` includes them; the reading ``"text"`` leaves them out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.deep.networks.option_network import ConvFeatures
 __all__ = ["ATARI", "MOUNTAIN_CAR", "PLAIN", "READINGS"]
 
 PLAIN: dict[str, Any] = {found.name: found.plain for found in OWN_ARGUMENTS if found.plain is not None}
-"""Nothing beside the paper's update."""
+"""Only the paper's update."""
 
 READINGS: dict[str, dict[str, Any]] = {
     "text": {},
@@ -25,7 +25,7 @@ READINGS: dict[str, dict[str, Any]] = {
         "initialization": "baselines",
     },
 }
-"""What is added to the paper's text where it is silent, by the name of the reading."""
+"""What each reading adds where the paper's text is silent."""
 
 MOUNTAIN_CAR: dict[str, Any] = {
     **PLAIN,

@@ -10,7 +10,7 @@ import torch as th
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice
-from holdfast.core.targets import STATE_VALUES
+from holdfast.core.durations import EXPLORATIONS
 from holdfast.deep.agents.option_dqn import OptionDQN
 from holdfast.deep.agents.option_steps import uniform_durations
 from holdfast.deep.agents.paper_settings import ATARI, MOUNTAIN_CAR, PLAIN, READINGS
@@ -27,7 +27,9 @@ __all__ = ["OptionValueDQN", "PerDQN"]
 class OptionValueDQN(OptionDQN):
     """Values of options Q(s,a,k), learned by the all-persistence operator; with one view it is DQN's update.
 
-    Abstract: an agent supplies its views and how random durations are drawn.
+    Abstract: an agent supplies its views and how random durations are drawn. An agent with its own update
+    overrides ``_update``, which may call ``_sample``, ``_fresh_targets``, ``_clipped``, ``_regress``,
+    ``policy.step`` and ``_learned``; targets and regression are final, because compiled code computes them too.
     """
 
     q_net: OptionQNetwork
@@ -40,19 +42,27 @@ class OptionValueDQN(OptionDQN):
             targets = self._targets(batch)
             residuals = self._regress(batch, targets)
         else:
-            # The same by compiled code.
+            # The same in compiled code: ``gradient`` (speed/pass_kernels.py), whose targets are ``kept_targets``.
             targets, found = self.q_net.compiled_pass.learn(self, batch, parameters, self._target_bounds())
             residuals = Residuals(*found)
-        return self._step(batch, targets, residuals, parameters)
+        self._check_loss(residuals.loss)
+        self.policy.step(self.max_grad_norm, self._n_updates, parameters, clip_each=self.clip_gradients == "each")
+        return self._learned(batch, targets, residuals)
 
+    @final
     def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
-        """The TD target of each tuple, (K, B), from values that are asked for, or kept since they were."""
-        if not can_keep_targets(self.views.k_max, self._vec_normalize_env):
-            return self._clipped(self._asked_targets(batch))
+        """The clipped TD target of each tuple, (K, B), from fresh or cached values."""
+        assert self.replay_buffer is not None
+        if not can_keep_targets(self):
+            return self._clipped(self._fresh_targets(batch))
         return self._clipped(self.target_cache.targets(self, batch))
 
-    def _asked_targets(self, batch: OptionBatch) -> NDArray[np.float32]:
-        """r^ℓ + γ^ℓ (1−done) · (V(s') where ℓ = k, else Q⁻(s',a,k−ℓ))."""
+    @final
+    def _fresh_targets(self, batch: OptionBatch) -> NDArray[np.float32]:
+        """r^ℓ + γ^ℓ (1−done) · (V(s') where ℓ = k, else Q⁻(s',a,k−ℓ)), (K, B), from what the networks say now.
+
+        ``kept_targets`` computes the same from cached values of the target network.
+        """
         assert self.replay_buffer is not None
         rows, index = self._distinct(batch.next_rows)
         target_q = self._target_values(rows)
@@ -70,6 +80,7 @@ class OptionValueDQN(OptionDQN):
         )
         return targets.cpu().numpy()
 
+    @final
     def _regress(self, batch: OptionBatch, targets: NDArray[np.float32]) -> Residuals:
         """The gradient of the mean over all K·B tuples of weight · Huber(Q(s,a,k) − target)."""
         return regress(
@@ -99,8 +110,8 @@ class PerDQN(OptionValueDQN):
             "exploration",
             "options",
             "str",
-            'What a random decision draws from: all ``"options"``, or ``"primitive"`` actions of one step.',
-            choice(STATE_VALUES),
+            'What a random decision draws from: all ``"options"``, or ``"primitive"`` actions held for one step.',
+            choice(EXPLORATIONS),
         ),
     )
     exploration: str
@@ -120,7 +131,7 @@ class PerDQN(OptionValueDQN):
 
     @staticmethod
     def plain() -> dict[str, Any]:
-        """The paper's update alone, as keyword arguments: without what makes learning steadier or faster."""
+        """Keyword arguments for the paper's plain update, without what makes learning steadier or faster."""
         return copy.deepcopy(PLAIN)
 
     @staticmethod

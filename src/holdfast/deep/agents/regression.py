@@ -9,13 +9,12 @@ import torch as th
 from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
+from holdfast.core.array_types import Floats32
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.trunk import TrunkNetwork
 from holdfast.deep.speed.shortcuts import can_pass_by_hand
 
 __all__ = ["Residuals", "forget_gradients", "regress", "regress_by_autograd", "regress_by_hand"]
-
-Floats = NDArray[np.float32]
 
 
 class Residuals(NamedTuple):
@@ -24,20 +23,20 @@ class Residuals(NamedTuple):
     Attributes:
         loss: Mean of the weighted row losses: what was minimised.
         row_losses: (K, B) of each row, unweighted.
-        td_errors: (K, B) value − target.
+        td_errors: (K, B) value − target; of several critics, the mean of its size.
     """
 
     loss: float
-    row_losses: Floats
-    td_errors: Floats
+    row_losses: Floats32
+    td_errors: Floats32
 
 
 def regress_by_autograd(
     network: OptionQNetwork,
     observations: Any,
     actions: NDArray[np.int64],
-    targets: Floats,
-    weights: Floats | None,
+    targets: Floats32,
+    weights: Floats32 | None,
     optimizer: th.optim.Optimizer | None = None,
     is_shared: bool = False,
 ) -> Residuals:
@@ -69,8 +68,8 @@ def regress_by_hand(
     network: OptionQNetwork,
     observations: th.Tensor,
     actions: NDArray[np.int64],
-    targets: Floats,
-    weights: Floats | None,
+    targets: Floats32,
+    weights: Floats32 | None,
 ) -> Residuals:
     """The same of a plain network, by its passes by hand."""
     return Residuals(*network.hand_pass.regress(observations, actions, targets, weights))
@@ -80,13 +79,15 @@ def regress(
     network: OptionQNetwork,
     observations: Any,
     actions: NDArray[np.int64],
-    targets: Floats,
-    weights: Floats | None,
+    targets: Floats32,
+    weights: Floats32 | None,
     optimizer: th.optim.Optimizer | None = None,
     is_shared: bool = False,
 ) -> Residuals:
     """``regress_by_autograd``, or a short cut to it."""
-    is_simple = not (is_shared or network.layer_norm or network.heads.state_value == "options")
+    is_simple = not (
+        is_shared or network.convolutions or network.layer_norm or network.heads.state_value == "options"
+    )
     if is_simple and can_pass_by_hand(network.plain_parameters(), observations):
         return regress_by_hand(network, observations, actions, targets, weights)
     return regress_by_autograd(network, observations, actions, targets, weights, optimizer, is_shared)

@@ -9,15 +9,14 @@ import torch as th
 from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 
+from holdfast.core.array_types import Floats32
 from holdfast.deep.agents.regression import Residuals, forget_gradients
 from holdfast.deep.networks.skip_network import SkipQNetwork
 
 __all__ = ["larger_errors", "regress_skips"]
 
-Floats = NDArray[np.float32]
 
-
-def larger_errors(action_errors: Floats, skip_errors: Floats) -> Floats:
+def larger_errors(action_errors: Floats32, skip_errors: Floats32) -> Floats32:
     """What the priorities of the tuples go by, (K, B): of tuples that teach two values the larger error.
 
     Args:
@@ -34,8 +33,8 @@ def regress_skips(
     network: SkipQNetwork,
     observations: Any,
     actions: NDArray[np.int64],
-    targets: Floats,
-    weights: Floats | None,
+    targets: Floats32,
+    weights: Floats32 | None,
     optimizer: th.optim.Optimizer | None = None,
 ) -> Residuals:
     """Set the gradient of TempoRL's loss on every parameter of ``network``.

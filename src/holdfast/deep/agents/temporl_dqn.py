@@ -81,7 +81,9 @@ class TempoRLDQN(OptionDQN):
         residuals = regress_skips(
             self.q_net, batch.observations, batch.actions, targets, batch.weights, self.policy.optimizer
         )
-        return self._step(batch, targets, residuals)
+        self._check_loss(residuals.loss)
+        self.policy.step(self.max_grad_norm, self._n_updates, clip_each=self.clip_gradients == "each")
+        return self._learned(batch, targets, residuals)
 
     def _targets(self, batch: OptionBatch) -> NDArray[np.float32]:
         """r^j + γ^j (1−done) · Q⁻(s', argmax_a Q(s',a)): the TD target of each tuple, (K, B)."""

@@ -1,1 +1,1 @@
-"""What makes a training go on exactly: the state of an agent and of its environments."""
+"""Continuing a training exactly: the state of an agent and of its environments."""

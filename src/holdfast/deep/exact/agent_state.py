@@ -1,8 +1,8 @@
-"""Everything an agent is in the middle of a training, as arrays and JSON values.
+"""The complete state of an agent during training, as arrays and JSON values.
 
-Networks, optimiser, replay, schedules, counters, random generators, held options, what is logged next, and the
-environments. Restored into an agent made with the same arguments, in another process too, the training goes on as
-if it had never stopped, bit for bit.
+That is networks, optimiser, replay, schedules, counters, random generators, held options, pending log values and
+environments. Restored into an agent made with the same arguments, even in another process, the training continues
+as if it had never stopped, bit for bit.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
+from holdfast.core.checks import refuse_actions
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import (
     restore_generator,
@@ -28,6 +29,7 @@ from holdfast.core.saved_fields import (
     take_mapping,
     take_number,
 )
+from holdfast.core.user_code import shown
 from holdfast.deep.exact.vec_envs import copied_observations, restore_vec_env, take_observations, vec_env_state
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "LogEntry", "agent_state", "as_array", "restore_agent", "resume_log"]
 
 FORMAT = 4
-"""Number of the layout of a state."""
+"""Version of the state's format."""
 
 _COUNTERS = (
     "num_timesteps",
@@ -52,10 +54,17 @@ def agent_state(agent: OptionAgent) -> dict[str, Any]:
     """The state of an agent between two rollouts.
 
     Raises:
-        ValueError: Its environment cannot be brought back.
+        ValueError: Its environment cannot be restored.
     """
     if agent.env is None or agent.replay_buffer is None:
         raise InputError("state() needs an agent with an environment")
+    counters: dict[str, Any] = {name: getattr(agent, name, None) for name in (*_COUNTERS, *agent.own_counters)}
+    for name, number in counters.items():
+        if not isinstance(number, int | np.integer):
+            raise InputError(
+                f"own_counters names {name!r}, which must be a whole number, not {shown(number)}: give the class "
+                f"{name} = 0"
+            )
     return {
         "format": FORMAT,
         "made_of": _made_of(agent),
@@ -64,7 +73,7 @@ def agent_state(agent: OptionAgent) -> dict[str, Any]:
         **{name: _optimizer_state(optimizer) for name, optimizer in agent.optimizers.items()},
         "replay": agent.replay_buffer.state(),
         "target_cache": agent.kept_values(),
-        "counters": {name: int(getattr(agent, name)) for name in (*_COUNTERS, *agent.own_counters)},
+        "counters": {name: int(number) for name, number in counters.items()},
         "numbers": {name: float(getattr(agent, name)) for name in _NUMBERS},
         "clock": agent.clock.state(),
         "hold_statistics": agent.hold_statistics.state(),
@@ -81,7 +90,7 @@ def agent_state(agent: OptionAgent) -> dict[str, Any]:
 
 
 def restore_agent(agent: OptionAgent, state: Mapping[str, Any]) -> None:
-    """Go on from what ``agent_state`` returned; after an error the agent is not to be used.
+    """Continue from what ``agent_state`` returned; do not use the agent after an error.
 
     Raises:
         ValueError: The state is incomplete or belongs to another agent or environment.
@@ -138,30 +147,29 @@ def restore_agent(agent: OptionAgent, state: Mapping[str, Any]) -> None:
         None if starts is None else take_array(state, "episode_starts", np.bool_, (agent.n_envs,)).copy()
     )
     agent.keep_values(take_mapping(state, "target_cache"))
-    # The last one: whatever was done until here may have drawn from them.
+    # Last, because anything above may have drawn from them.
     _restore_generators(agent, take_mapping(state, "generators"))
 
 
 def _made_of(agent: OptionAgent) -> dict[str, str]:
-    """What a state must agree with before it is looked at any further, as text."""
+    """What a state must match before it is read any further, as text."""
     assert agent.replay_buffer is not None
     named = (found.name for found in agent.all_arguments() if found.identifies)
     arguments = {name: getattr(agent, name) for name in named}
     if callable(arguments["learning_rate"]):
-        # What a schedule does cannot be compared.
+        # Schedules cannot be compared.
         arguments["learning_rate"] = "a schedule"
     return {
         "agent": type(agent).__name__,
         "n_envs": str(agent.n_envs),
         "observation_space": str(agent.observation_space),
         "action_space": str(agent.action_space),
-        "replay": type(agent.replay_buffer).__name__,
         "policy": type(agent.policy).__name__,
         "features_extractor": agent.policy.features_extractor_class.__name__,
         "activation": agent.policy.activation_fn.__name__,
         "optimizer": type(next(iter(agent.optimizers.values()))).__name__,
         **{name: str(value) for name, value in arguments.items()},
-        "handle_timeout_termination": str(agent.replay_buffer.handle_timeout_termination),
+        **agent.replay_buffer.identity(),
     }
 
 
@@ -173,7 +181,7 @@ def as_array(tensor: th.Tensor) -> NDArray[Any]:
 def _restore_clock(agent: OptionAgent, state: Mapping[str, Any]) -> None:
     assert agent.replay_buffer is not None
     agent.clock.restore(state)
-    agent.replay_buffer.refuse_actions("the saved state must hold actions that are", agent.clock.action)
+    refuse_actions("the saved state must hold actions that are", agent.clock.action, agent.replay_buffer.n_actions)
     if np.any(agent.clock.planned > agent.k_max):
         raise InputError(f"the saved state must hold actions for {agent.k_max} steps at most")
 
@@ -186,12 +194,12 @@ def _window(values: deque[Any] | None) -> list[Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's scalars as Python's where that is all the same, and as arrays of no dimension where it is not."""
+    """NumPy scalars as Python numbers if nothing is lost, otherwise as arrays of no dimension."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if not isinstance(value, np.generic):
         return value
-    # A mean of half-length numbers is one too.
+    # A mean of 16-bit numbers has 16 bits, too.
     return np.array(value) if isinstance(value, np.floating) and not isinstance(value, float) else value.item()
 
 
@@ -222,12 +230,12 @@ def _restored_episode(info: Any) -> dict[str, Any]:
 
 
 class LogEntry(NamedTuple):
-    """What was recorded under one name since the log was last written.
+    """A value recorded under one name since the log was last written.
 
     Attributes:
         value: A number or a text.
-        n_values: How many it is the mean of, where it is one.
-        excluded: Formats that are not to show it.
+        n_values: How many values it is the mean of, if it is a mean.
+        excluded: Output formats that leave it out.
     """
 
     value: Any
@@ -236,7 +244,7 @@ class LogEntry(NamedTuple):
 
 
 def _pending_log(agent: OptionAgent) -> dict[str, Any]:
-    """What was recorded since the log was last written, without pictures and the like."""
+    """Values recorded since the log was last written, without images and the like."""
     entries, logger = agent._log_to_go_on, getattr(agent, "_logger", None)
     if entries is None and logger is not None:
         entries = {
@@ -271,7 +279,7 @@ def _forget_log(agent: OptionAgent) -> None:
 
 
 def resume_log(agent: OptionAgent) -> None:
-    """Give the logger of the training that begins what had been recorded when the state was asked for."""
+    """Give the new logger what had been recorded when the state was saved."""
     if agent._log_to_go_on is None:
         return
     for name, entry in agent._log_to_go_on.items():
@@ -330,7 +338,7 @@ def _restore_optimizer(optimizer: th.optim.Optimizer, state: Mapping[str, Any]) 
 
 
 def _same_settings(saved: dict[str, Any], own: dict[str, Any]) -> bool:
-    """Whether the same settings are there; numbers such as the learning rate may have been changed on the way."""
+    """Whether the settings match; numbers such as the learning rate may have changed during training."""
 
     def fits(given: Any, value: Any) -> bool:
         if isinstance(value, tuple):
@@ -343,7 +351,7 @@ def _same_settings(saved: dict[str, Any], own: dict[str, Any]) -> bool:
 
 
 def _slots_after_a_step(optimizer: th.optim.Optimizer) -> list[dict[str, Any]]:
-    """What a copy of the optimiser keeps of each parameter once it has made a step."""
+    """What the optimiser keeps per parameter after a step, found with a copy."""
     tried = copy.deepcopy(optimizer)
     parameters = [parameter for group in tried.param_groups for parameter in group["params"]]
     for parameter in parameters:

@@ -20,7 +20,7 @@ __all__ = ["noise_state", "restore_noise"]
 
 
 def noise_state(noise: ActionNoise | None) -> dict[str, Any]:
-    """As arrays, by the number of the environment; nothing of noise that has no memory.
+    """The noise's memory as arrays, by environment number; empty for noise without memory.
 
     Raises:
         ValueError: It is noise of a class whose memory is unknown.
@@ -33,7 +33,7 @@ def noise_state(noise: ActionNoise | None) -> dict[str, Any]:
 
 
 def restore_noise(noise: ActionNoise | None, state: Mapping[str, Any], name: str) -> None:
-    """Go on from what ``noise_state`` returned under ``name``.
+    """Restore what ``noise_state`` returned under ``name``.
 
     Raises:
         ValueError: The state is damaged or of other noise.

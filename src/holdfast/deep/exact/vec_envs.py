@@ -1,4 +1,4 @@
-"""Vectorised environments that can be brought back: how to make them, and their state.
+"""Vectorised environments that can be restored: how to make them, and their state.
 
 A state is the history of every single environment (``EpisodeLog``) and the arrays of the vector wrappers above.
 """
@@ -67,9 +67,9 @@ def make_vec_env(
 
     Args:
         env_id: A Gymnasium id, a short name, a map file's path, or a callable that returns an environment.
-        n_envs: How many.
+        n_envs: Number of environments.
         seed: The run's seed.
-        start_index: Index of the first.
+        start_index: Index of the first environment.
         monitor_dir: Where ``Monitor`` writes its files; None writes none.
         wrapper_class: A wrapper, or a function that wraps, put around ``Monitor``.
         env_kwargs: Arguments of the environment.
@@ -106,7 +106,7 @@ def _make(env_id: Any, env_kwargs: dict[str, Any]) -> SingleEnv:
     if callable(env_id):
         return env_id(**env_kwargs)
     try:
-        # As SB3 does, so that videos can be made of it.
+        # As SB3 does, so that it can be filmed.
         return make_env(env_id, **{"render_mode": "rgb_array", **env_kwargs})
     except InputTypeError:
         return make_env(env_id, **env_kwargs)
@@ -119,13 +119,15 @@ def vec_env_state(env: VecEnv) -> dict[str, Any]:
     """The state of a vectorised environment, as arrays and JSON values.
 
     Raises:
-        ValueError: It cannot be brought back; the message says what stands in the way.
+        ValueError: It cannot be restored; the message says why.
     """
     layers = []
     while isinstance(env, VecEnvWrapper):
         read = _LAYERS.get(type(env), (None, None))[0]
         if read is None:
-            raise InputError(f"env must have vector wrappers that can be saved, and {type(env).__name__} is none")
+            raise InputError(
+                f"env must have vector wrappers that can be saved, and {type(env).__name__} is not one"
+            )
         layers.append({"kind": type(env).__name__, **read(env)})
         env = env.venv
     _refuse_foreign(env)
@@ -146,10 +148,10 @@ def vec_env_state(env: VecEnv) -> dict[str, Any]:
 
 
 def restore_vec_env(env: VecEnv, state: Mapping[str, Any]) -> None:
-    """Bring a vectorised environment made in the same way to where ``vec_env_state`` was asked for.
+    """Bring a vectorised environment made in the same way to the state that ``vec_env_state`` returned.
 
     Raises:
-        ValueError: It is another environment, or one that does not repeat itself.
+        ValueError: It is another environment, or one that is not reproducible.
     """
     layers = take_list(state, "layers", dict)
     found: VecEnv = env
@@ -162,7 +164,7 @@ def restore_vec_env(env: VecEnv, state: Mapping[str, Any]) -> None:
         write = _LAYERS.get(type(found), (None, None))[1]
         if write is None:
             raise InputError(
-                f"env must have vector wrappers that can be saved, and {type(found).__name__} is none"
+                f"env must have vector wrappers that can be saved, and {type(found).__name__} is not one"
             )
         write(found, layer)
         found = found.venv
@@ -193,7 +195,7 @@ def _refuse_foreign(env: VecEnv) -> None:
             f"env must be a DummyVecEnv or SubprocVecEnv to be saved, not {type(env).__name__}; "
             "holdfast.make_vec_env makes one"
         )
-    # Of the outermost wrapper; its class itself may be one that another process cannot send.
+    # The name of the outermost wrapper's class, because the class itself may not be picklable.
     if any(module != EpisodeLog.__module__ for module in env.get_attr("__module__")):
         raise InputError(
             "env must be made by holdfast.make_vec_env to be saved: the outermost wrapper of every environment "

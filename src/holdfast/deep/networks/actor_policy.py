@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from stable_baselines3.common.preprocessing import get_action_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor
 from stable_baselines3.common.type_aliases import Schedule
-from stable_baselines3.td3.policies import TD3Policy
 from torch import nn
 
 from holdfast.core.choice import Decision, best_option, few_decision_option
@@ -20,7 +20,7 @@ from holdfast.core.clock import OptionClock, is_interrupted
 from holdfast.core.options import persistence_index, position_within
 from holdfast.deep.actor_arguments import ACTOR_POLICY_ARGUMENTS
 from holdfast.deep.arguments import Argument
-from holdfast.deep.networks.actor_networks import OptionActor, OptionCritic
+from holdfast.deep.networks.actor_networks import GaussianActor, OptionActor, OptionCritic
 from holdfast.deep.networks.holding_policy import ExploratoryDraws, HoldingPolicy, refuse_reset_tuple, selected
 
 __all__ = ["ActorPolicy", "Proposals"]
@@ -32,10 +32,13 @@ class Proposals(NamedTuple):
     Attributes:
         actions: (n, K, size) μ_k(s), between −1 and 1.
         values: (n, 1, K) Q_1(s, μ_k(s), k): a table with one row.
+        gaussians: (n, K, 2, size) means and logarithms of the deviations of what is squashed to an action, where
+            the actor draws; None where it does not.
     """
 
     actions: NDArray[np.float32]
     values: NDArray[np.float32]
+    gaussians: NDArray[np.float32] | None = None
 
     def of(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """(n, size) what the heads in ``positions`` (n,) propose."""
@@ -43,22 +46,25 @@ class Proposals(NamedTuple):
 
     def under(self, mask: NDArray[np.bool_]) -> Proposals:
         """Those of some of the states."""
-        return Proposals(self.actions[mask], self.values[mask])
+        gaussians = None if self.gaussians is None else self.gaussians[mask]
+        return Proposals(self.actions[mask], self.values[mask], gaussians)
 
 
-class ActorPolicy(HoldingPolicy, TD3Policy):
-    """Actor and critics of TD3 over persistence options.
+class ActorPolicy(HoldingPolicy):
+    """Actor and critics over persistence options.
+
+    Abstract: ``td3_policy.py`` and ``sac_policy.py`` add the parent in Stable-Baselines3, and the actor.
 
     Args:
         observation_space: Space of the observations.
         action_space: Box with finite bounds.
         lr_schedule: Learning rate.
-        net_arch: Hidden units, or those of the actor ("pi") and the critics ("qf"); SB3's [400, 300] by default.
+        net_arch: Hidden units, or those of the actor ("pi") and the critics ("qf"); SB3's by default.
         activation_fn: Between the layers.
         features_extractor_class: SB3's.
         features_extractor_kwargs: Its arguments.
         normalize_images: Divide images by 255.
-        optimizer_class: Adam by default.
+        optimizer_class: Adam by default, with torch's fused kernel if there are several persistences.
         optimizer_kwargs: Its arguments.
         n_critics: Number of critics.
         share_features_extractor: Whether the critics use the actor's features.
@@ -67,8 +73,9 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
 
     agent_arguments: ClassVar[tuple[Argument, ...]] = ACTOR_POLICY_ARGUMENTS
 
-    actor: OptionActor
-    actor_target: OptionActor
+    net_arch: list[int] | dict[str, list[int]]
+    critic_kwargs: dict[str, Any]
+    actor: OptionActor | GaussianActor
     critic: OptionCritic
     critic_target: OptionCritic
     action_space: spaces.Box
@@ -90,25 +97,24 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
         **settings: Any,
     ) -> None:
         self._take_settings(settings)
+        if optimizer_kwargs is None and optimizer_class is th.optim.Adam and len(self._durations) > 1:
+            # One kernel for all parameters; with one persistence SB3's own rounding.
+            optimizer_kwargs = {"fused": True}
         super().__init__(
             observation_space,
             action_space,
+            # The parent's own, which a subclass adds.
             lr_schedule,
-            net_arch,
-            activation_fn,
-            features_extractor_class,
-            features_extractor_kwargs,
-            normalize_images,
-            optimizer_class,
-            optimizer_kwargs,
-            n_critics,
-            share_features_extractor,
+            net_arch=net_arch,
+            activation_fn=activation_fn,
+            features_extractor_class=features_extractor_class,
+            features_extractor_kwargs=features_extractor_kwargs,
+            normalize_images=normalize_images,
+            optimizer_class=optimizer_class,
+            optimizer_kwargs=optimizer_kwargs,
+            n_critics=n_critics,
+            share_features_extractor=share_features_extractor,
         )
-
-    def make_actor(self, features_extractor: BaseFeaturesExtractor | None = None) -> OptionActor:
-        """One actor."""
-        arguments = self._update_features_extractor(self.actor_kwargs, features_extractor)
-        return OptionActor(**arguments, n_heads=len(self._durations)).to(self.device)
 
     def make_critic(self, features_extractor: BaseFeaturesExtractor | None = None) -> OptionCritic:
         """One set of critics."""
@@ -117,6 +123,11 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {**super()._get_constructor_parameters(), **self._settings()}
+
+    @property
+    def optimizers(self) -> dict[str, th.optim.Optimizer]:
+        """The actor's and the critics'."""
+        return {"actor_optimizer": self.actor.optimizer, "critic_optimizer": self.critic.optimizer}
 
     @staticmethod
     def layer_lists(net_arch: Any) -> Sequence[Any]:
@@ -141,12 +152,25 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
     def proposals(self, observation: Any) -> Proposals:
         """What the heads propose for a batch of observations, as tensors, and what the first critic says of it."""
         with th.no_grad():
-            actions = self.actor(observation)
+            actions, gaussians = self._heads(observation)
+            found = Proposals(
+                actions.cpu().numpy(),
+                np.zeros((len(actions), 1, 1), dtype=np.float32),
+                None if gaussians is None else gaussians.cpu().numpy(),
+            )
             if len(self._durations) == 1:
                 # Nothing is to be chosen; ``decide`` asks for the value.
-                return Proposals(actions.cpu().numpy(), np.zeros((len(actions), 1, 1), dtype=np.float32))
+                return found
             values = self.critic.first_of_proposals(observation, actions).diagonal(dim1=1, dim2=2)
-        return Proposals(actions.cpu().numpy(), values.unsqueeze(1).cpu().numpy())
+        return found._replace(values=values.unsqueeze(1).cpu().numpy())
+
+    @abstractmethod
+    def _heads(self, observation: Any) -> tuple[th.Tensor, th.Tensor | None]:
+        """What ``Proposals`` has as actions and as Gaussians, as tensors."""
+
+    @abstractmethod
+    def _drawn(self, proposals: Proposals, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(n, size) actions of the heads in ``positions`` (n,), drawn where the actor draws."""
 
     def _positions(self, proposals: Proposals, tolerance: float | None) -> NDArray[np.int64]:
         """(n,) the head that is followed: the best by its value, or the longest within a tolerance of it."""
@@ -189,7 +213,8 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
         Of a sparse set, m is the longest persistence that is not longer than what is left.
         """
         with th.no_grad():
-            held = th.as_tensor(actions, dtype=th.float32, device=self.device).unsqueeze(1)
+            # A copy: those of a clock are read-only, of which PyTorch warns.
+            held = th.tensor(actions, dtype=th.float32, device=self.device).unsqueeze(1)
             values = self.critic.first_of_proposals(observation, held)[:, 0].cpu().numpy()
         return values[np.arange(len(left)), position_within(self._durations, left)]
 
@@ -217,7 +242,10 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
         draws: ExploratoryDraws | None = None,
         averaged: bool = False,
     ) -> None:
-        """Begin what the best head proposes, or the head of a random duration, with noise where it is drawn."""
+        """Begin what the best head proposes, or the head of a random duration, with noise where it is drawn.
+
+        Without a tolerance, which only deterministic acting has, an actor that draws its actions does so.
+        """
         idle = clock.idle
         if not idle.any():
             return
@@ -237,7 +265,7 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
                 drawn, position_within(self._durations, durations[asking]), self._positions(found, tolerance)
             )
             durations[asking] = self._durations[positions]
-            followed = found.of(positions)
+            followed = self._drawn(found, positions) if tolerance is None else found.of(positions)
             if draws is not None:
                 # What is stored is scaled back from what the environment is given, as in SB3.
                 followed = self.as_held(self.as_taken(followed))
@@ -249,4 +277,5 @@ class ActorPolicy(HoldingPolicy, TD3Policy):
     def _predict(self, observation: Any, deterministic: bool = False) -> th.Tensor:
         found = self.proposals(observation)
         positions = self._positions(found, self.decision_tolerance if deterministic else None)
-        return th.as_tensor(found.of(positions), device=self.device)
+        followed = found.of(positions) if deterministic else self._drawn(found, positions)
+        return th.as_tensor(followed, device=self.device)

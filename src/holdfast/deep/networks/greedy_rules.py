@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Choice", "GreedyRule", "Table"]
+__all__ = ["Choice", "GreedyRule", "ValueTable"]
 
-Table = NDArray[np.float32]
+ValueTable = NDArray[np.float32]
 Choice = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -23,16 +23,18 @@ class GreedyRule(ABC):
     """How a greedy agent reads its table of values."""
 
     @abstractmethod
-    def options(self, table: Table) -> Table:
+    def options(self, table: ValueTable) -> ValueTable:
         """The values of the options, (n, A, K)."""
 
     @abstractmethod
-    def best(self, table: Table) -> Any:
+    def best(self, table: ValueTable) -> Any:
         """What the best there is to do is worth, (n,)."""
 
     @abstractmethod
-    def choose(self, table: Table, tolerance: float | None) -> Choice:
-        """Actions and persistences, each (n,).
+    def choose(self, table: ValueTable, tolerance: float | None) -> Choice:
+        """Actions, and positions of their persistences counted from 1, each (n,).
+
+        The position is the persistence itself, unless the set of persistences is sparse.
 
         Args:
             table: (n, A, ·).
@@ -40,5 +42,5 @@ class GreedyRule(ABC):
         """
 
     @abstractmethod
-    def hold(self, table: Table, actions: NDArray[np.int64], tolerance: float | None) -> NDArray[np.int64]:
-        """How long to hold given ``actions`` (n,), each (n,)."""
+    def hold(self, table: ValueTable, actions: NDArray[np.int64], tolerance: float | None) -> NDArray[np.int64]:
+        """How long to hold given ``actions`` (n,): positions of persistences counted from 1, each (n,)."""

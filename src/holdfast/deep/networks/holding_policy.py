@@ -1,7 +1,7 @@
-"""What every policy that holds its actions does when it is asked: ``predict`` with its state, and its settings.
+"""What every policy that holds its actions shares: ``predict`` with its state, and its settings.
 
 A policy keeps no hidden state: the option being held travels in ``predict``'s ``state``, as RecurrentPPO carries
-its LSTM state. Without it every call decides anew.
+its LSTM state. Without it, every call makes a new decision.
 """
 
 from __future__ import annotations
@@ -24,16 +24,32 @@ from holdfast.deep.arguments import Argument, refuse_unknown
 
 __all__ = ["ExploratoryDraws", "HoldingPolicy", "refuse_reset_tuple", "selected"]
 
+_OF_SB3 = (
+    "net_arch",
+    "activation_fn",
+    "features_extractor_class",
+    "features_extractor_kwargs",
+    "normalize_images",
+    "optimizer_class",
+    "optimizer_kwargs",
+)
+"""Arguments that the policies of SB3 take too."""
+
+_OF_ANOTHER_CLASS = (
+    "the weights are those of another network: load a file saved by an agent of holdfast with the agent's own "
+    "class, such as PerDQN.load, not with Stable-Baselines3's DQN.load"
+)
+
 
 class ExploratoryDraws(NamedTuple):
-    """What is random of the options that n environments begin, each (n,).
+    """The random parts of the options that n environments begin, each (n,).
 
     Attributes:
-        draws_action: Where the action is a random one.
-        draws_hold: Where the time for which it is held is.
+        draws_action: Where the action is random.
+        draws_hold: Where the duration is random.
         actions: Read where ``draws_action`` holds; (n, size) continuous ones.
         durations: Read where ``draws_hold`` holds.
-        noise: (n, size) what is added to continuous actions; None for nothing.
+        noise: (n, size) added to continuous actions; None for no noise.
     """
 
     draws_action: NDArray[np.bool_]
@@ -65,12 +81,14 @@ class HoldingPolicy(BasePolicy):
     # Settings ----------------------------------------------------------------------------------------------
 
     def _take_settings(self, settings: dict[str, Any]) -> None:
-        """Set the agent's arguments that are its policy's: those given, checked, and the defaults of others."""
+        """Set the agent's arguments that concern its policy: the given ones, checked, and other defaults."""
+        # An agent of holdfast gives its persistences, and so does a policy's file; SB3's own classes do not.
+        self._knows_its_agent = "k_max" in settings
         names = [argument.name for argument in self.agent_arguments]
         for name in settings:
-            refuse_unknown(type(self).__name__, name, names)
+            refuse_unknown(type(self).__name__, name, (*names, *_OF_SB3))
         if "k_max" in settings:
-            # By itself it stands for all of 1..k_max.
+            # On its own, k_max means all of 1..k_max.
             settings.setdefault("persistences", None)
         for argument in self.agent_arguments:
             value = settings.get(argument.name, argument.default)
@@ -90,19 +108,23 @@ class HoldingPolicy(BasePolicy):
     @staticmethod
     @abstractmethod
     def layer_lists(net_arch: Any) -> Sequence[Any]:
-        """The lists of layer widths in a ``net_arch`` that was given."""
+        """The lists of layer widths in a given ``net_arch``."""
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
-        """Take saved weights; ValueError where shapes differ, as where SB3's own class loads a file of ours."""
+        """Load saved weights; raise ValueError if shapes differ or SB3's own class loads our file."""
+        if not self._knows_its_agent:
+            raise InputError(_OF_ANOTHER_CLASS)
         try:
             return super().load_state_dict(state_dict, *arguments, **keywords)
         except RuntimeError as error:
             if "size mismatch" not in str(error):
                 raise
-            raise InputError(
-                "the weights are those of another network: a file that an agent of holdfast has saved is loaded "
-                "with the load of its own class, such as PerDQN.load, and not with Stable-Baselines3's DQN.load"
-            ) from error
+            raise InputError(_OF_ANOTHER_CLASS) from error
+
+    @property
+    @abstractmethod
+    def optimizers(self) -> dict[str, th.optim.Optimizer]:
+        """Those of the networks, by the names that a saved state has for them."""
 
     # Deciding ----------------------------------------------------------------------------------------------
 
@@ -112,7 +134,11 @@ class HoldingPolicy(BasePolicy):
 
     @abstractmethod
     def as_taken(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """What the environments are given for actions as a clock and the replay hold them."""
+        """Convert actions as the clock and the replay store them to what the environments take."""
+
+    @abstractmethod
+    def as_held(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """The inverse of ``as_taken``: actions (n, ...) as the clock and the replay store them."""
 
     @abstractmethod
     def decide(self, observation: Any) -> Decision:
@@ -130,15 +156,15 @@ class HoldingPolicy(BasePolicy):
     def interrupt(
         self, clock: OptionClock, observation: Any, averaged: bool = False
     ) -> tuple[NDArray[np.bool_], Any]:
-        """Drop the greedy options that should not be held on to.
+        """Interrupt the greedy options that should no longer be held.
 
         Args:
             clock: What is held; changed here.
             observation: Tensors, one row per environment.
-            averaged: Whether averaged weights tell.
+            averaged: Whether to use the averaged weights.
 
         Returns:
-            (n_envs,) the environments whose option was dropped, and the values if they were asked for.
+            (n_envs,) the environments whose option was dropped, and the values if they were computed.
         """
 
     @abstractmethod
@@ -156,10 +182,10 @@ class HoldingPolicy(BasePolicy):
         Args:
             clock: What is held; changed here.
             observation: Tensors, one row per environment; not read where everything is random.
-            tolerance: Of the greedy choices; None takes the first maximum.
-            values: Of the observation, if ``interrupt`` has returned them.
-            draws: What is random of these options.
-            averaged: Whether averaged weights choose.
+            tolerance: Decision tolerance of greedy choices; None takes the first maximum.
+            values: Values of the observation, if ``interrupt`` has returned them.
+            draws: The random parts of these options.
+            averaged: Whether to choose with the averaged weights.
         """
 
     def predict(
@@ -169,11 +195,11 @@ class HoldingPolicy(BasePolicy):
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = False,
     ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
-        """The action to take now, and the option that is held on to.
+        """The action to take now, and the state that carries the held option.
 
         Args:
             observation: One observation, or a batch.
-            state: What the last call returned; None decides anew.
+            state: The state that the last call returned; None makes a new decision.
             episode_start: (n,) where an episode has just begun, so that nothing is held.
             deterministic: Whether ``decision_tolerance`` applies.
         """
@@ -185,10 +211,10 @@ class HoldingPolicy(BasePolicy):
         return self.hold_on(clock, is_batch)
 
     def steps_left(self, state: tuple[NDArray[Any], ...] | None) -> NDArray[np.int64]:
-        """(n,) steps for which the actions of a state that ``predict`` returned are to be held on."""
+        """(n,) steps for which the actions of a state returned by ``predict`` will still be held."""
         return np.zeros(0, np.int64) if state is None else self._clock_from(state, len(state[0])).left
 
-    # The parts of ``predict``, of which an agent makes its own, with random options between them.
+    # The parts of ``predict``, from which an agent builds its own, with random options between them.
 
     def held_options(
         self,
@@ -196,7 +222,7 @@ class HoldingPolicy(BasePolicy):
         state: tuple[NDArray[Any], ...] | None,
         episode_start: NDArray[np.bool_] | None,
     ) -> tuple[OptionClock, Any, bool]:
-        """What is held by a state of ``predict``, the observation as tensors, and whether it is a batch."""
+        """The clock of a ``predict`` state, the observation as tensors, and whether it is a batch."""
         refuse_reset_tuple(observation)
         tensor, is_batch = self.obs_to_tensor(observation)
         clock = self._clock_from(state, _batch_size(tensor))
@@ -208,7 +234,7 @@ class HoldingPolicy(BasePolicy):
         return clock, tensor, is_batch
 
     def hold_on(self, clock: OptionClock, is_batch: bool) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
-        """The actions of one step of what is held, and the state behind it."""
+        """The held actions for one step, and the state after it."""
         clock.tick(np.zeros(clock.n_envs, dtype=np.bool_))
         actions = self.as_taken(clock.action)
         return (actions if is_batch else np.array(actions[0])), tuple(clock.state().values())
@@ -224,7 +250,7 @@ class HoldingPolicy(BasePolicy):
 
 
 def refuse_reset_tuple(observation: Any) -> None:
-    """InputError for what ``reset`` returns."""
+    """Raise InputError for the tuple that ``reset`` returns."""
     if isinstance(observation, tuple):
         raise InputError(
             "observation must be an observation alone, not what reset() returns with its info; "

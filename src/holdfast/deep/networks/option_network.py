@@ -16,12 +16,13 @@ from torch import nn
 from holdfast.core.choice import best_option, few_decision_option, longest_skip
 from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_set
-from holdfast.deep.networks.greedy_rules import Choice, GreedyRule, Table
+from holdfast.deep.networks.greedy_rules import Choice, GreedyRule, ValueTable
 from holdfast.deep.networks.stacked_heads import StackedHeads
 from holdfast.deep.networks.trunk import TrunkNetwork
 from holdfast.deep.speed.compiled_pass import CompiledPass
 from holdfast.deep.speed.hand_pass import HandPass
 from holdfast.deep.speed.shortcuts import can_run_compiled
+from holdfast.envs.choices import Choices
 
 __all__ = ["ConvFeatures", "OptionQNetwork", "OptionRule"]
 
@@ -80,7 +81,7 @@ class OptionQNetwork(TrunkNetwork):
     ) -> None:
         super().__init__(*trunk, **keywords)
         self.durations = persistence_set(k_max, persistences)
-        n_heads, n_actions = len(self.durations), int(self.action_space.n)
+        n_heads, n_actions = len(self.durations), Choices(self.action_space).n
         state_value = "heads" if dueling is True else dueling or None
         self.heads = StackedHeads(n_heads, self.width, head_arch, n_actions, self.activation_fn, state_value)
         self._heads_are_made(type(self) is OptionQNetwork)
@@ -161,18 +162,18 @@ class OptionQNetwork(TrunkNetwork):
 class OptionRule(GreedyRule):
     """Actions and persistences are valued together, and chosen together: argmax Q(s,·,·)."""
 
-    def options(self, table: Table) -> Table:
+    def options(self, table: ValueTable) -> ValueTable:
         """The table."""
         return table
 
-    def best(self, table: Table) -> Any:
+    def best(self, table: ValueTable) -> Any:
         """That of the best option."""
         return table.max(axis=(1, 2))
 
-    def choose(self, table: Table, tolerance: float | None) -> Choice:
+    def choose(self, table: ValueTable, tolerance: float | None) -> Choice:
         """The best option; with a tolerance its action's longest hold within it."""
         return best_option(table) if tolerance is None else few_decision_option(table, tolerance)
 
-    def hold(self, table: Table, actions: NDArray[np.int64], tolerance: float | None) -> NDArray[np.int64]:
+    def hold(self, table: ValueTable, actions: NDArray[np.int64], tolerance: float | None) -> NDArray[np.int64]:
         """The best of each action's persistences, the longest of equals."""
         return longest_skip(table, actions, tolerance or 0.0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holdfast.core.choice import Decision
 from holdfast.core.clock import OptionClock, is_interrupted
 from holdfast.core.options import persistence_index, position_within
-from holdfast.deep.networks.greedy_rules import Table
+from holdfast.deep.networks.greedy_rules import ValueTable
 from holdfast.deep.networks.holding_policy import ExploratoryDraws, refuse_reset_tuple, selected
 from holdfast.deep.networks.option_network import OptionQNetwork
 from holdfast.deep.networks.skip_network import SkipQNetwork
@@ -52,6 +52,11 @@ class OptionPolicy(ValuePolicy):
         """
         network = self.averaged_net if averaged else self.q_net
         return network.quick_values(observation).cpu().numpy()
+
+    @property
+    def optimizers(self) -> dict[str, th.optim.Optimizer]:
+        """The value network's."""
+        return {"optimizer": self.optimizer}
 
     def move_average(self, n_updates: int) -> None:
         """Move the averaged weights, if there are any, towards those that an optimiser has just moved.
@@ -104,17 +109,22 @@ class OptionPolicy(ValuePolicy):
         rate = self._rate_of_average(n_updates) if is_averaged else 0.0
         return own.compiled_pass.step(self.optimizer, max_norm, parameters, average, rate)
 
-    def _choose(self, table: Table, tolerance: float | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _choose(self, table: ValueTable, tolerance: float | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The greedy actions, and for how many steps to hold them, each (n,)."""
         actions, counted = self.rule.choose(table, tolerance)
         return actions, self._durations[persistence_index(counted)]
 
     def new_clock(self, n_envs: int) -> OptionClock:
-        """One for whole numbers."""
+        """A clock of actions that are whole numbers."""
         return OptionClock(n_envs)
 
     def as_taken(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """Counted as the environment counts."""
-        return actions + self.action_space.start
+        """Convert numbers from 0 to the actions that the environment takes."""
+        return self.choices.taken(actions)
+
+    def as_held(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """The inverse of ``as_taken``: numbers from 0."""
+        return self.choices.numbers(actions)
 
     def decide(self, observation: Any) -> Decision:
         """What to do and for how long, for loops that sleep while they hold; see ``HoldingPolicy``."""
@@ -126,22 +136,23 @@ class OptionPolicy(ValuePolicy):
         actions, values = self.as_taken(actions), self.rule.options(table)
         if is_batch:
             return Decision(actions, durations, values)
-        return Decision(int(actions[0]), int(durations[0]), values[0])
+        action = int(actions[0]) if self.choices.are_numbers else actions[0]
+        return Decision(action, int(durations[0]), values[0])
 
-    def interrupts(self, observation: Any, action: int, left: int) -> bool:
+    def interrupts(self, observation: Any, action: Any, left: int) -> bool:
         """Whether ``action``, which was to be held for ``left`` more steps, is dropped at one observation."""
         if self.interrupt_margin is None:
             return False
         self.set_training_mode(False)
         table = self.option_values(self.obs_to_tensor(observation)[0], averaged=True)
         position = position_within(self._durations, left)
-        held = self.rule.options(table)[0, action - self.action_space.start, position]
+        held = self.rule.options(table)[0, self.choices.number(action), position]
         return bool(is_interrupted(self.rule.best(table)[0], held, self.interrupt_margin))
 
     def interrupt(
         self, clock: OptionClock, observation: Any, averaged: bool = False
-    ) -> tuple[NDArray[np.bool_], Table | None]:
-        """Drop those that another option beats by more than the margin."""
+    ) -> tuple[NDArray[np.bool_], ValueTable | None]:
+        """Drop the greedy options that another option beats by more than ``interrupt_margin``."""
         interrupted = np.zeros(clock.n_envs, dtype=np.bool_)
         if self.interrupt_margin is None:
             return interrupted, None
@@ -161,7 +172,7 @@ class OptionPolicy(ValuePolicy):
         clock: OptionClock,
         observation: Any,
         tolerance: float | None,
-        values: Table | None = None,
+        values: ValueTable | None = None,
         draws: ExploratoryDraws | None = None,
         averaged: bool = False,
     ) -> None:

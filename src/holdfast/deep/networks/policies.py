@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from gymnasium import spaces
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor, NatureCNN
 
 from holdfast.core.errors import InputError
-from holdfast.deep.networks.actor_policy import ActorPolicy
 from holdfast.deep.networks.option_policy import OptionPolicy
+from holdfast.deep.networks.sac_policy import GaussianActorPolicy
+from holdfast.deep.networks.td3_policy import DeterministicActorPolicy
 
 __all__ = [
     "ActorCnnPolicy",
     "ActorMlpPolicy",
     "ActorMultiInputPolicy",
     "CnnPolicy",
+    "GaussianCnnPolicy",
+    "GaussianMlpPolicy",
+    "GaussianMultiInputPolicy",
     "MlpPolicy",
     "MultiInputPolicy",
 ]
@@ -25,48 +30,58 @@ _SMALLEST_IMAGE = 36
 """Height and width from which on the convolutions of SB3's NatureCNN leave a pixel."""
 
 
+class _ForImages(BasePolicy):
+    """Beside a policy: SB3's convolutions for images."""
+
+    def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
+        extractor = keywords.setdefault("features_extractor_class", NatureCNN)
+        _refuse_small_images(type(self).__name__, observation_space, extractor)
+        super().__init__(observation_space, *arguments, **keywords)
+
+
+class _ForDictionaries(BasePolicy):
+    """Beside a policy: SB3's features of dictionaries."""
+
+    def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
+        extractor = keywords.setdefault("features_extractor_class", CombinedExtractor)
+        _refuse_small_images(type(self).__name__, observation_space, extractor)
+        super().__init__(observation_space, *arguments, **keywords)
+
+
 class MlpPolicy(OptionPolicy):
     """For vectors."""
 
 
-class CnnPolicy(OptionPolicy):
+class CnnPolicy(_ForImages, OptionPolicy):
     """For images."""
 
-    def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
-        extractor = keywords.setdefault("features_extractor_class", NatureCNN)
-        _refuse_small_images(type(self).__name__, observation_space, extractor)
-        super().__init__(observation_space, *arguments, **keywords)
 
-
-class MultiInputPolicy(OptionPolicy):
+class MultiInputPolicy(_ForDictionaries, OptionPolicy):
     """For dictionaries of observations."""
 
-    def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
-        extractor = keywords.setdefault("features_extractor_class", CombinedExtractor)
-        _refuse_small_images(type(self).__name__, observation_space, extractor)
-        super().__init__(observation_space, *arguments, **keywords)
 
-
-class ActorMlpPolicy(ActorPolicy):
+class ActorMlpPolicy(DeterministicActorPolicy):
     """For vectors and continuous actions."""
 
 
-class ActorCnnPolicy(ActorPolicy):
+class ActorCnnPolicy(_ForImages, DeterministicActorPolicy):
     """For images and continuous actions."""
 
-    def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
-        extractor = keywords.setdefault("features_extractor_class", NatureCNN)
-        _refuse_small_images(type(self).__name__, observation_space, extractor)
-        super().__init__(observation_space, *arguments, **keywords)
 
-
-class ActorMultiInputPolicy(ActorPolicy):
+class ActorMultiInputPolicy(_ForDictionaries, DeterministicActorPolicy):
     """For dictionaries of observations and continuous actions."""
 
-    def __init__(self, observation_space: spaces.Space[Any], *arguments: Any, **keywords: Any) -> None:
-        extractor = keywords.setdefault("features_extractor_class", CombinedExtractor)
-        _refuse_small_images(type(self).__name__, observation_space, extractor)
-        super().__init__(observation_space, *arguments, **keywords)
+
+class GaussianMlpPolicy(GaussianActorPolicy):
+    """For vectors and continuous actions that are drawn."""
+
+
+class GaussianCnnPolicy(_ForImages, GaussianActorPolicy):
+    """For images and continuous actions that are drawn."""
+
+
+class GaussianMultiInputPolicy(_ForDictionaries, GaussianActorPolicy):
+    """For dictionaries of observations and continuous actions that are drawn."""
 
 
 def _refuse_small_images(

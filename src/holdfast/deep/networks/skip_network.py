@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from holdfast.core.choice import best_skip, longest_skip
-from holdfast.deep.networks.greedy_rules import Choice, GreedyRule, Table
+from holdfast.deep.networks.greedy_rules import Choice, GreedyRule, ValueTable
 from holdfast.deep.networks.stacked_heads import StackedHeads
 from holdfast.deep.networks.trunk import TrunkNetwork
+from holdfast.envs.choices import Choices
 
 __all__ = ["EMBEDDING_UNITS", "SkipQNetwork", "SkipRule"]
 
@@ -38,7 +39,7 @@ class SkipQNetwork(TrunkNetwork):
     def __init__(self, *trunk: Any, k_max: int = 1, head_arch: Sequence[int] = (), **keywords: Any) -> None:
         super().__init__(*trunk, **keywords)
         self.k_max = k_max
-        n_actions, activation_fn = int(self.action_space.n), self.activation_fn
+        n_actions, activation_fn = Choices(self.action_space).n, self.activation_fn
         self.action_head = StackedHeads(1, self.width, head_arch, n_actions, activation_fn)
         self.embedding = nn.Embedding(n_actions, EMBEDDING_UNITS)
         self.skip_head = StackedHeads(1, self.width + EMBEDDING_UNITS, head_arch, k_max, activation_fn)
@@ -85,7 +86,7 @@ class SkipQNetwork(TrunkNetwork):
         action_values = action_head(features)[0].unsqueeze(2)
         if not skips:
             return action_values
-        n_actions = int(self.action_space.n)
+        n_actions = Choices(self.action_space).n
         actions = th.arange(n_actions, device=features.device).repeat(len(features))
         told = th.cat((features.repeat_interleave(n_actions, dim=0), self.embedding(actions)), dim=1)
         return th.cat((action_values, skip_head(told)[0].view(-1, n_actions, self.k_max)), dim=2)
@@ -112,18 +113,18 @@ class SkipRule(GreedyRule):
     An action that is held is to be dropped where max Q(s,·) is larger than what holding on is worth, J(s,m|a).
     """
 
-    def options(self, table: Table) -> Table:
+    def options(self, table: ValueTable) -> ValueTable:
         """J(s,·|·)."""
         return table[:, :, 1:]
 
-    def best(self, table: Table) -> Any:
+    def best(self, table: ValueTable) -> Any:
         """That of the best action."""
         return table[:, :, 0].max(axis=1)
 
-    def choose(self, table: Table, tolerance: float | None) -> Choice:
+    def choose(self, table: ValueTable, tolerance: float | None) -> Choice:
         """The best action, and the longest of its skips within the tolerance."""
         return best_skip(table[:, :, 0], self.options(table), tolerance or 0.0)
 
-    def hold(self, table: Table, actions: NDArray[np.int64], tolerance: float | None) -> NDArray[np.int64]:
+    def hold(self, table: ValueTable, actions: NDArray[np.int64], tolerance: float | None) -> NDArray[np.int64]:
         """The longest of each action's skips within the tolerance."""
         return longest_skip(self.options(table), actions, tolerance or 0.0)

@@ -9,10 +9,10 @@ from torch import nn
 
 from holdfast.core.errors import InputError
 
-__all__ = ["SmallConvolutions"]
+__all__ = ["CHANNELS", "KERNEL", "SmallConvolutions"]
 
-_CHANNELS = 16
-_KERNEL = 3
+CHANNELS = 16
+KERNEL = 3
 
 
 class SmallConvolutions(BaseFeaturesExtractor):
@@ -27,16 +27,19 @@ class SmallConvolutions(BaseFeaturesExtractor):
 
     def __init__(self, observation_space: spaces.Box) -> None:
         shape = observation_space.shape or ()
-        if not isinstance(observation_space, spaces.Box) or len(shape) != 3 or min(shape[1:]) < _KERNEL:
+        if not isinstance(observation_space, spaces.Box) or len(shape) != 3 or min(shape[1:]) < KERNEL:
             raise InputError(
-                f"SmallConvolutions needs observations of channels of at least {_KERNEL}x{_KERNEL} cells, not "
+                f"SmallConvolutions needs observations of channels of at least {KERNEL}x{KERNEL} cells, not "
                 f"{observation_space}"
             )
         channels, height, width = shape
-        super().__init__(
-            observation_space, features_dim=_CHANNELS * (height - _KERNEL + 1) * (width - _KERNEL + 1)
-        )
-        self.layers = nn.Sequential(nn.Conv2d(channels, _CHANNELS, _KERNEL), nn.ReLU(), nn.Flatten())
+        super().__init__(observation_space, features_dim=CHANNELS * (height - KERNEL + 1) * (width - KERNEL + 1))
+        self.layers = nn.Sequential(nn.Conv2d(channels, CHANNELS, KERNEL), nn.ReLU(), nn.Flatten())
+
+    @property
+    def convolution(self) -> nn.Conv2d:
+        """The one layer with parameters."""
+        return self.layers[0]  # type: ignore[return-value]
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """(B, C, H, W) → (B, features)."""

@@ -1,7 +1,8 @@
 """What all value networks begin with: features of an observation, scaled if asked, and a shared trunk.
 
 The modules say what a network computes. Vectors through linear layers and ReLUs, the usual case, go through
-without the cost of calling them, as long as nobody has changed or watches any of them.
+without the cost of calling them, as long as nobody has changed or watches any of them; so do boards through the
+small convolution.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from holdfast.deep.networks.holding_policy import HoldingPolicy
 from holdfast.deep.networks.option_network import OptionQNetwork, OptionRule
 from holdfast.deep.networks.skip_network import SkipQNetwork, SkipRule
 from holdfast.deep.networks.trunk import TrunkNetwork
+from holdfast.envs.choices import Choices
 
 __all__ = ["VALUED", "ValuePolicy"]
 
@@ -55,14 +56,14 @@ class ValuePolicy(HoldingPolicy, DQNPolicy):
 
     q_net: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
     q_net_target: OptionQNetwork | SkipQNetwork  # type: ignore[assignment]
-    action_space: spaces.Discrete
+    action_space: spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
     average_rate: float
     normalize_observations: str | None
 
     def __init__(
         self,
         observation_space: spaces.Space[Any],
-        action_space: spaces.Discrete,
+        action_space: spaces.Space[Any],
         lr_schedule: Schedule,
         net_arch: list[int] | None = None,
         activation_fn: type[nn.Module] = nn.ReLU,
@@ -75,6 +76,7 @@ class ValuePolicy(HoldingPolicy, DQNPolicy):
         valued: str = "options",
         **settings: Any,
     ) -> None:
+        self.choices = Choices(action_space)
         self.valued = check_choice("valued", valued, tuple(VALUED))
         _, self.rule = VALUED[self.valued]
         self._take_settings(settings)
@@ -85,7 +87,7 @@ class ValuePolicy(HoldingPolicy, DQNPolicy):
             optimizer_kwargs = {"fused": True}
         super().__init__(
             observation_space,
-            action_space,
+            action_space,  # type: ignore[arg-type]
             lr_schedule,
             net_arch,
             activation_fn,

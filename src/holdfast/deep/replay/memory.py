@@ -11,7 +11,7 @@ __all__ = ["available_bytes", "check_fits"]
 
 
 def available_bytes() -> int | None:
-    """Memory that can be had without swapping, if the system says; all of it otherwise."""
+    """Memory available without swapping, if the system reports it; otherwise all memory."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take_array, take_mapping
 
-__all__ = ["ArrayStore", "DictStore", "ObservationStore"]
+__all__ = ["ArrayStore", "DictStore", "ObservationStore", "Rows"]
 
 Rows = NDArray[np.int64]
 

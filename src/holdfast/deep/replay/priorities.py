@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take_array
 
 __all__ = ["Draw", "PriorityTrees", "importance_weight", "mean_errors"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Draw(NamedTuple):

@@ -11,27 +11,68 @@ can no longer be drawn. ``ring_arrays.py`` says what is kept where.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch as th
 from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.vec_env import VecNormalize
 
+from holdfast.core.checks import refuse_actions
 from holdfast.core.compiling import compiled
-from holdfast.core.history import k_step_return
+from holdfast.core.history import is_terminal, k_step_return
 from holdfast.deep.replay.priorities import mean_errors
 from holdfast.deep.replay.ring_arrays import RingArrays
 from holdfast.deep.replay.views import OptionBatch
 
-__all__ = ["OptionReplayBuffer"]
+__all__ = ["OptionReplayBuffer", "window_returns"]
+
+
+class _Steps(NamedTuple):
+    """What a ring knows of its rows besides observations and actions, each (rows,)."""
+
+    left: NDArray[np.int32]
+    rewards: NDArray[np.float32]
+    dones: NDArray[np.float32]
+    timeouts: NDArray[np.float32]
+    next_row: NDArray[np.int64]
+
+
+class _Windows(NamedTuple):
+    """How views take their tuples from rows.
+
+    Attributes:
+        durations: (K,) the persistence k of each view.
+        lengths: (K, longest + 1) ℓ by ``left``, as from ``window_lengths``.
+        powers: γ^0..γ^longest.
+        gamma: γ.
+        n_envs: Rows from one step of an environment to its next.
+        through_timeouts: Whether a time limit is bootstrapped through.
+        bootstrap: Whether tuples shorter than k count.
+        pad_terminal: Whether those count that ended the episode, if others do not.
+    """
+
+    durations: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    powers: NDArray[np.float64]
+    gamma: float
+    n_envs: int
+    through_timeouts: bool
+    bootstrap: bool
+    pad_terminal: bool
 
 
 class OptionReplayBuffer(RingArrays):
     """A ring of primitive steps, drawn from as the K replay buffers of the paper.
 
     ``RingArrays`` explains its arguments.
+
+    Attributes:
+        relabels: Whether observations change when they are read (goals in hindsight), so that no value can be kept
+            by row.
     """
+
+    relabels: ClassVar[bool] = False
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what ``state`` returned."""
@@ -53,16 +94,16 @@ class OptionReplayBuffer(RingArrays):
         """Store one primitive step of every environment.
 
         Args:
-            obs: What was seen before it.
-            next_obs: What was seen after it.
-            action: As a number from 0, or a row of continuous ones.
+            obs: Observations before the step.
+            next_obs: Observations after it; the last one of an episode that ended.
+            action: Numbers from 0, or rows of continuous actions.
             reward: Rewards.
-            done: Whether the episode ended with it.
-            infos: What the environments said beside.
-            option_over: (n_envs,) whether its option is over with it; by default it is an option of its own.
+            done: Whether the step ended the episode.
+            infos: The environments' info dictionaries.
+            option_over: (n_envs,) whether the step ended its option; by default each step is one option.
         """
         taken = np.asarray(action).reshape(self.n_envs, self.action_dim)
-        self.refuse_actions("action must be", taken)
+        refuse_actions("action must be", taken, self.n_actions)
         if option_over is None:
             # Nobody said that this step goes on with the option that is running.
             self.finish()
@@ -91,18 +132,36 @@ class OptionReplayBuffer(RingArrays):
         self.full = self.n_added >= self.buffer_size
         self.pending = np.minimum(self.pending + 1, self.buffer_size)
         self.finish(None if option_over is None else np.asarray(option_over, dtype=np.bool_) | done)
+        self._stored(slot, done, infos)
+
+    def _stored(self, slot: int, done: NDArray[np.bool_], infos: list[dict[str, Any]]) -> None:
+        """A step of every environment has been stored in ``slot``; a subclass may keep more of it."""
 
     def finish(self, mask: ArrayLike | None = None) -> None:
-        """The options running under ``mask`` (everywhere by default) are over: their steps can be drawn."""
+        """End the options running under ``mask`` (default: all): their steps get ``left`` and can be drawn."""
         envs = np.flatnonzero((self.pending > 0) & (True if mask is None else np.asarray(mask)))
         for env in envs:
             lefts = np.arange(1, self.pending[env] + 1)
             slots = (self.n_added - lefts) % self.n_slots
             self.left[slots, env] = lefts
-            if self.trees is not None:
-                ends_episode = self._is_terminal(int(slots[0]), int(env))
-                self.trees.enter(slots * self.n_envs + env, self._members(lefts, ends_episode))
+            self._enter(slots, lefts, int(env))
         self.pending[envs] = 0
+
+    def admit_running(self) -> None:
+        """While the very first options are running, treat their steps so far as those of finished options."""
+        if not self.drawable.any():
+            self.finish()
+
+    def cut(self, mask: ArrayLike | None = None) -> None:
+        """End the options running under ``mask``, where the environments have been reset or replaced."""
+        self.finish(mask)
+
+    def _enter(self, slots: NDArray[np.int64], lefts: NDArray[np.int64], env: int) -> None:
+        """Make the steps of a finished option drawable; ``slots`` and ``lefts`` (n,) begin with its last step."""
+        if self.trees is not None:
+            last = int(slots[0]), env
+            ends_episode = is_terminal(self.dones[last], self.timeouts[last], self.handle_timeout_termination)
+            self.trees.enter(slots * self.n_envs + env, self._members(lefts, bool(ends_episode)))
 
     def _members(self, lefts: NDArray[np.int64], ends_episode: bool) -> NDArray[np.bool_]:
         """Which trees hold steps with ``lefts`` (n,) steps of their option to go: (n, trees)."""
@@ -115,18 +174,11 @@ class OptionReplayBuffer(RingArrays):
             return self.durations <= lefts[:, None]
         return self._lengths[:, np.minimum(lefts, self.k_max)].T > 0
 
-    def _is_terminal(self, slot: int, env: int) -> bool:
-        """Whether a step led to a terminal state; a time limit is none if it is bootstrapped through."""
-        through = self.handle_timeout_termination and self.timeouts[slot, env] > 0
-        return bool(self.dones[slot, env] > 0 and not through)
-
     def rewards_and_ends(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Of every step of a finished option, its reward and whether it led to a terminal state, each (n,)."""
+        """The reward of every step of finished options, and whether it led to a terminal state, each (n,)."""
         known = self.left > 0
-        ends = self.dones > 0
-        if self.handle_timeout_termination:
-            ends = ends & (self.timeouts == 0)
-        return self.rewards[known], ends[known]
+        ends = is_terminal(self.dones[known], self.timeouts[known], self.handle_timeout_termination)
+        return self.rewards[known], ends
 
     def _put(self, rows: NDArray[np.int64], observations: Any) -> None:
         self.store.put(rows, observations)
@@ -144,9 +196,9 @@ class OptionReplayBuffer(RingArrays):
         return slot * self.n_envs + np.arange(self.n_envs)
 
     def _goes_on(self, rows: NDArray[np.int64], obs: Any) -> bool:
-        """Whether the head already holds all of these observations, since the last step led to them.
+        """Whether the head already holds all of these observations, because the last step led to them.
 
-        Where it holds another one that the last step led to, that is saved before it is overwritten.
+        If the last step led to a different one there, that is moved elsewhere before it is overwritten.
         """
         if self.n_added == 0:
             return False
@@ -154,7 +206,7 @@ class OptionReplayBuffer(RingArrays):
         at_head, same = self.next_row[last] == rows, self.store.same(rows, obs)
         broken = at_head & ~same
         if broken.any():
-            self.finish(broken)
+            self.cut(broken)
             for env in np.flatnonzero(broken):
                 row = self.store.lend()
                 self._put(np.array([row]), self.store.get(rows[env : env + 1]))
@@ -185,10 +237,10 @@ class OptionReplayBuffer(RingArrays):
     def sample(  # type: ignore[override]
         self, batch_size: int, env: VecNormalize | None = None, beta: float = 0.4
     ) -> OptionBatch:
-        """Draw ``batch_size`` tuples from each view.
+        """Draw a batch: a tuple of each view for each step that is drawn.
 
         Args:
-            batch_size: Rows per view.
+            batch_size: Steps to draw: once for all views with ``shared_draws``, otherwise for each view.
             env: Normalises observations and rewards.
             beta: Exponent of the importance weights.
         """
@@ -210,7 +262,7 @@ class OptionReplayBuffer(RingArrays):
             self.trees.update(rows, np.abs(td_errors).astype(np.float64) + 1e-6)
 
     def update_priorities_of(self, batch: OptionBatch, td_errors: NDArray[np.float32]) -> None:
-        """The same of a batch; a step that all views share has one priority, by the mean size of its errors."""
+        """New priorities of a whole batch; a step that all views share has one, from its mean |error|."""
         if batch.is_shared:
             self.update_priorities(batch.rows[:1], mean_errors(td_errors, batch.is_there)[None])
         else:
@@ -233,19 +285,23 @@ class OptionReplayBuffer(RingArrays):
         rows = np.repeat(drawn, n_views, axis=0) if self.shared_draws else drawn
         rewards, discounts, dones, rest, next_rows, is_there = _tuples(
             rows,
-            self.left.ravel(),
-            self.rewards.ravel(),
-            self.dones.ravel(),
-            self.timeouts.ravel(),
-            self.next_row.ravel(),
-            self.powers,
-            self.gamma,
-            self.n_envs,
-            self.handle_timeout_termination,
-            self.durations,
-            self._lengths,
-            self.bootstrap,
-            self.pad_terminal,
+            _Steps(
+                self.left.ravel(),
+                self.rewards.ravel(),
+                self.dones.ravel(),
+                self.timeouts.ravel(),
+                self.next_row.ravel(),
+            ),
+            _Windows(
+                self.durations,
+                self._lengths,
+                self.powers,
+                self.gamma,
+                self.n_envs,
+                self.handle_timeout_termination,
+                self.bootstrap,
+                self.pad_terminal,
+            ),
         )
         if self.shared_draws and not (weights is None and is_there.all()):
             weights = is_there.astype(np.float32) * (np.float32(1.0) if weights is None else weights)
@@ -267,7 +323,7 @@ class OptionReplayBuffer(RingArrays):
 
     def _held_actions(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """(K, B), or (K, B, size) of continuous ones."""
-        if self.is_continuous:
+        if self.n_actions is None:
             return self.actions.reshape(-1, self.action_dim)[rows]
         return self.actions.ravel()[rows]
 
@@ -279,40 +335,43 @@ class OptionReplayBuffer(RingArrays):
         offsets = np.arange(self.k_max) * self.n_envs
         window_rows = (rows[..., None] + offsets) % self.left.size
         normalized = env.normalize_reward(self.rewards.ravel()[window_rows]).astype(np.float64)
-        seen = np.arange(self.k_max) < lengths[..., None]
-        return np.where(seen, normalized * self.powers[: self.k_max], 0.0).sum(axis=-1).astype(np.float32)
+        returns = window_returns(normalized.reshape(-1, self.k_max), lengths.ravel(), self.gamma)
+        return np.asarray(returns.reshape(lengths.shape))
 
     def observations_at(self, rows: NDArray[np.int64], env: VecNormalize | None = None) -> Any:
         """The observations in ``rows`` of the store, as tensors."""
-        found = self._normalize_obs(self.store.get(rows), env)
+        found = self._normalize_obs(self._shown(rows), env)
         if isinstance(found, dict):
             return {key: self._tensor(value) for key, value in found.items()}
         return self._tensor(found)
+
+    def _shown(self, rows: NDArray[np.int64]) -> Any:
+        """A copy of the observations in ``rows``, as an update is to see them."""
+        return self.store.get(rows)
 
     def _tensor(self, array: NDArray[Any]) -> th.Tensor:
         tensor = th.from_numpy(array)
         return tensor if self.device.type == "cpu" else tensor.to(self.device)
 
 
+_is_terminal = compiled(is_terminal)
 _k_step_return = compiled(k_step_return)
 
 
 @compiled
+def window_returns(
+    rewards: NDArray[np.floating[Any]], lengths: NDArray[np.int64], gamma: float
+) -> NDArray[np.float32]:
+    """r^ℓ of windows (n, k_max) of which the first ``lengths`` (n,) rewards count."""
+    returns = np.empty(len(lengths), dtype=np.float32)
+    for index in range(len(lengths)):
+        returns[index] = _k_step_return(rewards[index].astype(np.float64), 0, lengths[index], gamma)
+    return returns
+
+
+@compiled
 def _tuples(
-    rows: NDArray[np.int64],
-    left: NDArray[np.int32],
-    rewards: NDArray[np.float32],
-    dones: NDArray[np.float32],
-    timeouts: NDArray[np.float32],
-    next_row: NDArray[np.int64],
-    powers: NDArray[np.float64],
-    gamma: float,
-    n_envs: int,
-    through_timeouts: bool,
-    durations: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    bootstrap: bool,
-    pad_terminal: bool,
+    rows: NDArray[np.int64], steps: _Steps, windows: _Windows
 ) -> tuple[
     NDArray[np.float32],
     NDArray[np.float32],
@@ -324,9 +383,11 @@ def _tuples(
     """The tuples that view k has of ring rows (K, B).
 
     Returns:
-        r^ℓ, γ^ℓ, done, k − ℓ, the last state's row, and whether there is such a tuple at all; what is said of
-        one that there is not, is that of a single step.
+        r^ℓ, γ^ℓ, done, k − ℓ, the last state's row, and whether the view has a tuple there. If it has none, the
+        other values are those of a single step.
     """
+    left, rewards, dones, timeouts, next_row = steps
+    durations, lengths, powers, gamma, n_envs, through_timeouts, bootstrap, pad_terminal = windows
     n_rows, longest = len(left), lengths.shape[1] - 1
     rest, last_states = np.empty_like(rows), np.empty_like(rows)
     returns = np.empty(rows.shape, dtype=np.float32)
@@ -341,7 +402,7 @@ def _tuples(
             to_go = max(1, left[row])
             hold_end = (row + (to_go - 1) * n_envs) % n_rows
             length = lengths[index, min(to_go, longest)]
-            ends_episode = dones[hold_end] > 0 and not (through_timeouts and timeouts[hold_end] > 0)
+            ends_episode = _is_terminal(dones[hold_end], timeouts[hold_end], through_timeouts)
             if to_go < k and ends_episode:
                 # A hold that ended the episode fixes all longer ones.
                 length = to_go
@@ -354,8 +415,7 @@ def _tuples(
                 window[step] = rewards[(row + step * n_envs) % n_rows]
             returns[index, b] = _k_step_return(window, 0, length, gamma)
             discount[index, b] = powers[length]
-            is_end = dones[last] > 0 and not (through_timeouts and timeouts[last] > 0)
-            done[index, b] = 1.0 if is_end else 0.0
+            done[index, b] = 1.0 if _is_terminal(dones[last], timeouts[last], through_timeouts) else 0.0
             rest[index, b] = k - length
             # An empty view's tuples, which weigh nothing, may point at the head, which has no next row.
             last_states[index, b] = max(next_row[last], 0)

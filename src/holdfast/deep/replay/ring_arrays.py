@@ -16,6 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.buffers import ReplayBuffer
 
+from holdfast.core.checks import refuse_actions
 from holdfast.core.decomposition import window_lengths
 from holdfast.core.errors import InputError
 from holdfast.core.history import discounts
@@ -25,6 +26,7 @@ from holdfast.deep.replay.memory import check_fits
 from holdfast.deep.replay.observation_store import DictStore
 from holdfast.deep.replay.priorities import PriorityTrees
 from holdfast.deep.replay.stores import bytes_needed, make_store
+from holdfast.envs.choices import Choices
 
 __all__ = ["RingArrays"]
 
@@ -35,8 +37,8 @@ class RingArrays(ReplayBuffer):
     Args:
         buffer_size: Steps kept, over all environments.
         observation_space: Space of the observations.
-        action_space: Discrete, whose actions are stored as numbers from 0, or a Box, whose actions are stored as
-            they are given.
+        action_space: A choice among a few, whose actions are stored as numbers from 0 (``Choices``), or a Box,
+            whose actions are stored as they are given.
         device: Where batches go.
         n_envs: Environments written side by side.
         optimize_memory_usage: Accepted for SB3's sake; observations are stored once in any case.
@@ -54,6 +56,7 @@ class RingArrays(ReplayBuffer):
 
     Attributes:
         durations: The persistences that have a view, in order.
+        n_actions: How many there are; None of continuous ones.
         reward_low: The least reward that was added, or 0.
         reward_high: The largest, or 0.
         written: By row of the observation store, a stamp of the observation that was written there last.
@@ -63,7 +66,7 @@ class RingArrays(ReplayBuffer):
         self,
         buffer_size: int,
         observation_space: spaces.Space[Any],
-        action_space: spaces.Discrete | spaces.Box,
+        action_space: spaces.Space[Any],
         device: th.device | str = "auto",
         n_envs: int = 1,
         optimize_memory_usage: bool = False,
@@ -80,7 +83,10 @@ class RingArrays(ReplayBuffer):
         shared_draws: bool = False,
     ) -> None:
         # ReplayBuffer's own constructor allocates two copies of every observation.
-        super(ReplayBuffer, self).__init__(buffer_size, observation_space, action_space, device, n_envs=n_envs)
+        self.n_actions = None if isinstance(action_space, spaces.Box) else Choices(action_space).n
+        stored = action_space if self.n_actions is None else spaces.Discrete(self.n_actions)
+        super(ReplayBuffer, self).__init__(buffer_size, observation_space, stored, device, n_envs=n_envs)
+        self.action_space = action_space
         self.buffer_size = max(buffer_size // n_envs, 1)
         self.n_slots = self.buffer_size + 1
         self.optimize_memory_usage = optimize_memory_usage
@@ -104,8 +110,7 @@ class RingArrays(ReplayBuffer):
         self.positions, self._lengths = persistence_positions(durations), window_lengths(durations)
         self.store = make_store(n_rows, observation_space, self.obs_shape)
         shape = (self.n_slots, n_envs)
-        self.is_continuous = isinstance(action_space, spaces.Box)
-        action_dtype = self._maybe_cast_dtype(action_space.dtype) if self.is_continuous else np.int64
+        action_dtype = self._maybe_cast_dtype(action_space.dtype) if self.n_actions is None else np.int64
         self.actions = np.zeros((*shape, self.action_dim), dtype=action_dtype)
         self.rewards = np.zeros(shape, dtype=np.float32)
         self.dones = np.zeros(shape, dtype=np.float32)
@@ -161,7 +166,14 @@ class RingArrays(ReplayBuffer):
 
     # State -------------------------------------------------------------------------------------------------
 
-    _RING = ("actions", "rewards", "dones", "timeouts", "left", "next_row")
+    _RING: tuple[str, ...] = ("actions", "rewards", "dones", "timeouts", "left", "next_row")
+
+    def identity(self) -> dict[str, str]:
+        """What a saved state must agree with beside the agent's own arguments, as text."""
+        return {
+            "replay": type(self).__name__,
+            "handle_timeout_termination": str(self.handle_timeout_termination),
+        }
 
     def state(self) -> dict[str, Any]:
         """A copy of everything that ``restore`` needs: the slots written so far, and priorities."""
@@ -224,19 +236,8 @@ class RingArrays(ReplayBuffer):
                 if np.any(((above < 0) | (above >= count)) & (rows != 0)):
                     raise InputError("the saved state must have observations that its space has")
 
-    def refuse_actions(self, sentence: str, actions: NDArray[Any]) -> None:
-        """InputError for actions that there are not, which ends what ``sentence`` says they must be."""
-        if self.is_continuous:
-            if not np.isfinite(actions).all():
-                raise InputError(f"{sentence} finite, not {actions.ravel()[:8]}")
-            return
-        n_actions = int(self.action_space.n)  # type: ignore[attr-defined]
-        if ((actions < 0) | (actions >= n_actions)).any():
-            # Compiled code would read and write beyond its arrays.
-            raise InputError(f"{sentence} counted from 0 and in 0..{n_actions - 1}, not {actions.ravel()[:8]}")
-
     def _check_ring(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.refuse_actions("the saved state must have actions that are", arrays["actions"])
+        refuse_actions("the saved state must have actions that are", arrays["actions"], self.n_actions)
         if np.any((arrays["left"] < 0) | (arrays["left"] > self.buffer_size)):
             raise InputError("the saved state must have options that fit into its replay")
         if not np.isfinite(arrays["rewards"]).all():

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.checks import check_integer, check_persistences
+from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_set
+from holdfast.core.user_code import shown
 
-__all__ = ["OptionBatch", "Views"]
+__all__ = ["OptionBatch", "Views", "check_views"]
 
 
 class Views(NamedTuple):
@@ -40,6 +43,16 @@ class Views(NamedTuple):
         return len(self.durations)
 
 
+def check_views(views: Any) -> None:
+    """Check what an agent says of its views, since it may be a user's."""
+    if not isinstance(views, Views):
+        raise InputError(f"views must be a property that returns Views(k_max, ...), not {shown(views)}")
+    k_max = check_integer("k_max of views", views.k_max)
+    numbers = check_persistences("persistences of views", views.persistences)
+    if numbers is not None and numbers[-1] != k_max:
+        raise InputError(f"persistences of views must end with its k_max, {k_max}, not with {numbers[-1]}")
+
+
 class OptionBatch(NamedTuple):
     """B tuples from each of the K views.
 
@@ -52,7 +65,7 @@ class OptionBatch(NamedTuple):
         dones: (K, B) 1 where the last state is terminal.
         rest: (K, B) k − ℓ, the steps of k that were not seen; 0 where the window is complete.
         next_rows: (K, B) rows of the last states in the observation store.
-        weights: (K, B) importance weights, or None under plain uniform sampling; 0 for a tuple that there is not.
+        weights: (K, B) importance weights, or None under plain uniform sampling; 0 where the view has no tuple.
         rows: (K, B) ring rows, for the priorities.
         is_there: (K, B) whether the view has a tuple that begins at the row.
         is_shared: Whether the rows of all views are the same.
@@ -71,5 +84,5 @@ class OptionBatch(NamedTuple):
     is_shared: bool = False
 
     def numbers(self) -> dict[str, NDArray[Any]]:
-        """What a target is made of beside values, by name, each (K, B)."""
+        """What a target needs besides the networks' values, by name, each (K, B)."""
         return {name: getattr(self, name) for name in ("actions", "rewards", "discounts", "dones", "rest")}

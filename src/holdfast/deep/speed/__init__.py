@@ -1,1 +1,1 @@
-"""What makes training fast: the same numbers as the plain path through autograd, for less."""
+"""What makes training fast: the same numbers as the plain path through autograd, at less cost."""

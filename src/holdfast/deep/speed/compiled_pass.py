@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch as th
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats32, Integers
 from holdfast.core.compiling import compiled
-from holdfast.deep.speed.pass_kernels import Layout, gradient, joined_values, outputs_of
-from holdfast.deep.speed.shortcuts import can_step_in_one_kernel
+from holdfast.deep.speed.pass_kernels import Inputs, Layout, gradient, joined_values, outputs_of
+from holdfast.deep.speed.shortcuts import are_boards, can_step_in_one_kernel
+from holdfast.deep.speed.target_cache import ValuedTuples
 
 if TYPE_CHECKING:
     from holdfast.deep.agents.per_dqn import OptionValueDQN
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledPass", "FlatAdam", "FlatParameters", "adam_step", "one_blas_thread"]
 
-Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
-_STATE_VALUES = {None: 0, "heads": 1, "options": 2}
+_DUELING = {None: 0, "heads": 1, "options": 2}
+
+_NO_VECTORS = np.empty((0, 0), dtype=np.float32)
+_NO_BOARDS = np.empty((0, 0, 0, 0), dtype=np.uint8)
 
 _KEPT = ("exp_avg", "exp_avg_sq", "step")
 
@@ -66,16 +68,22 @@ class CompiledPass:
             self._layout = _layout(self._network, self._flat.offsets)
         return self._flat, self._layout
 
-    def values(self, observations: th.Tensor, parameters: list[th.Tensor]) -> Floats:
+    def values(self, observations: th.Tensor, parameters: list[th.Tensor]) -> Floats32:
         """Q(s,·,·): (n, A, K)."""
         flat, layout = self._theta(parameters)
-        inputs = self._network.plain_inputs(observations).numpy()
+        inputs = self._inputs(observations)
         with one_blas_thread():
             return joined_values(outputs_of(flat.values, layout, inputs), layout.state_value)
 
+    def _inputs(self, observations: th.Tensor) -> Inputs:
+        """Boards as they are; otherwise what the first linear layer sees."""
+        if self._network.convolutions and are_boards(self._network, observations):
+            return Inputs(_NO_VECTORS, np.ascontiguousarray(observations.numpy()))
+        return Inputs(self._network.plain_inputs(observations).detach().numpy(), _NO_BOARDS)
+
     def learn(
         self, agent: OptionValueDQN, batch: OptionBatch, parameters: list[th.Tensor], bounds: tuple[float, float]
-    ) -> tuple[Floats, tuple[float, Floats, Floats]]:
+    ) -> tuple[Floats32, tuple[float, Floats32, Floats32]]:
         """Set the gradient of the loss on a shared draw; targets, and loss, row losses and errors."""
         assert agent.replay_buffer is not None
         flat, layout = self._theta(parameters)
@@ -85,24 +93,16 @@ class CompiledPass:
             observations = th.cat((observations, agent.replay_buffer.observations_at(rows)))
         else:
             index = np.full(batch.next_rows.shape, -1, dtype=np.int64)
-        values = agent.target_cache.of_agent(agent, batch.next_rows)
+        values = agent.target_cache.values_of(agent, batch.next_rows)
         weights = np.ones_like(batch.rewards) if batch.weights is None else batch.weights
         with one_blas_thread():
             return gradient(
                 flat.values,
                 layout,
-                self._network.plain_inputs(observations).numpy(),
+                self._inputs(observations),
                 index,
                 values,
-                batch.next_rows,
-                batch.actions,
-                batch.rest,
-                agent.replay_buffer.positions,
-                batch.rewards,
-                batch.discounts,
-                batch.dones,
-                agent.target_value == "primitive",
-                np.float32(agent.decision_cost),
+                ValuedTuples.of_agent(agent, batch),
                 bounds,
                 weights,
                 flat.gradients(parameters),
@@ -157,7 +157,9 @@ class CompiledPass:
 
 def _layout(network: OptionQNetwork, offsets: Integers) -> Layout:
     """Parameters come layer by layer: weight, bias, and then gain and shift of a normalisation."""
-    layers, at = [], 0
+    layers, filters, at = [], -1, 0
+    if network.convolutions:
+        filters, at = int(offsets[0]), 2
     epsilon = 1e-5
     for linear, norm in network.trunk_layers:
         row = [offsets[at], offsets[at + 1], linear.in_features, linear.out_features, -1, -1, 0]
@@ -173,7 +175,7 @@ def _layout(network: OptionQNetwork, offsets: Integers) -> Layout:
         n_heads, n_out, n_in = layer.weight.shape
         layers.append([offsets[at], offsets[at + 1], n_in, n_out, -1, -1, 1])
         at += 2
-    return Layout(np.array(layers, dtype=np.int64), n_heads, _STATE_VALUES[network.heads.state_value], epsilon)
+    return Layout(np.array(layers, dtype=np.int64), n_heads, _DUELING[network.heads.state_value], epsilon, filters)
 
 
 class FlatParameters:
@@ -191,9 +193,9 @@ class FlatParameters:
         sizes = [part.numel() for part in parameters]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._tensor = th.empty(int(self.offsets[-1]), dtype=th.float32)
-        self.values: Floats = self._tensor.numpy()
+        self.values: Floats32 = self._tensor.numpy()
         self._gradients: th.Tensor | None = None
-        self._gradient_places: list[int] = []
+        self._gradient_places: list[int | None] = []
         with th.no_grad():
             for part, view in zip(parameters, self.views(self._tensor, parameters), strict=True):
                 view.copy_(part)
@@ -211,12 +213,10 @@ class FlatParameters:
         """Whether the parameters are still views of the array."""
         return [part.data_ptr() for part in parameters] == self._places
 
-    def gradients(self, parameters: Sequence[th.Tensor]) -> Floats:
+    def gradients(self, parameters: Sequence[th.Tensor]) -> Floats32:
         """An array for the gradients, of which those of the parameters are views."""
-        if self._gradients is None or any(
-            part.grad is None or part.grad.data_ptr() != place
-            for part, place in zip(parameters, self._gradient_places, strict=True)
-        ):
+        places = [None if part.grad is None else part.grad.data_ptr() for part in parameters]
+        if self._gradients is None or places != self._gradient_places:
             self._gradients = th.zeros_like(self._tensor)
             for part, view in zip(parameters, self.views(self._gradients, parameters), strict=True):
                 if part.grad is not None:
@@ -254,32 +254,36 @@ class FlatAdam:
             steps[index] = state["step"]
             state["step"] = steps[index]
         self.averages, self.squares = (tensor.numpy() for tensor in tensors)
-        self.steps: Floats = steps.numpy()
-        self._states = [(state, tuple(id(state[name]) for name in _KEPT)) for state in states]
+        self.steps: Floats32 = steps.numpy()
+        self._states: list[tuple[Any, ...]] = [(state, *(state[name] for name in _KEPT)) for state in states]
 
     def is_of(self, optimizer: th.optim.Optimizer, parameters: Sequence[th.Tensor]) -> bool:
         """Whether the optimiser's state is still made of views of these arrays."""
         found = optimizer.state
-        return all(
-            found.get(part) is state and tuple(id(state[name]) for name in _KEPT) == kept  # type: ignore[index]
-            for part, (state, kept) in zip(parameters, self._states, strict=True)
-        )
+        # A plain loop: this is asked at every update.
+        for part, (state, average, square, step) in zip(parameters, self._states, strict=True):
+            now = found.get(part)
+            if now is not state or now["exp_avg"] is not average or now["exp_avg_sq"] is not square:
+                return False
+            if now["step"] is not step:
+                return False
+        return True
 
 
 @compiled
 def adam_step(
-    theta: Floats,
-    grad: Floats,
-    averages: Floats,
-    squares: Floats,
-    steps: Floats,
+    theta: Floats32,
+    grad: Floats32,
+    averages: Floats32,
+    squares: Floats32,
+    steps: Floats32,
     rate: Any,
     beta1: Any,
     beta2: Any,
     epsilon: Any,
     weight_decay: Any,
     max_norm: Any,
-    means: Floats,
+    means: Floats32,
     mean_rate: Any,
 ) -> None:
     """Scale the gradient to a norm of ``max_norm`` at most, make Adam's step, and move ``means`` towards θ.

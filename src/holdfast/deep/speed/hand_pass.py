@@ -18,6 +18,7 @@ import torch as th
 from numpy.typing import NDArray
 from torch import nn
 
+from holdfast.core.array_types import Floats32
 from holdfast.core.compiling import compiled
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HandPass", "huber_gradient", "huber_loss"]
 
-Floats = NDArray[np.float32]
 
 _keep_where_positive = th.ops.aten.threshold_backward.grad_input
 
@@ -35,8 +35,8 @@ class HandPass:
     """One forward pass on own-head rows, and the backward pass that belongs to it.
 
     Args:
-        network: One that is plain (``network.is_plain``) whenever a pass is made, without layer normalisation and
-            without a state value that all options share.
+        network: One that is plain (``network.is_plain``) whenever a pass is made, without a convolution,
+            layer normalisation or a state value that all options share.
     """
 
     def __init__(self, network: OptionQNetwork) -> None:
@@ -45,8 +45,8 @@ class HandPass:
         self._head_inputs: list[th.Tensor] = []
 
     def regress(
-        self, observations: th.Tensor, actions: NDArray[np.int64], targets: Floats, weights: Floats | None
-    ) -> tuple[float, Floats, Floats]:
+        self, observations: th.Tensor, actions: NDArray[np.int64], targets: Floats32, weights: Floats32 | None
+    ) -> tuple[float, Floats32, Floats32]:
         """Set the gradient of the weighted mean of Huber's loss; that mean, the row losses and the errors."""
         with th.no_grad():
             outputs = self.values(observations)
@@ -132,8 +132,8 @@ _huber_gradient = compiled(huber_gradient)
 
 @compiled
 def _residuals(
-    outputs: Floats, actions: NDArray[np.int64], targets: Floats, weights: Floats, has_state_value: bool
-) -> tuple[tuple[float, Floats, Floats], Floats]:
+    outputs: Floats32, actions: NDArray[np.int64], targets: Floats32, weights: Floats32, has_state_value: bool
+) -> tuple[tuple[float, Floats32, Floats32], Floats32]:
     """Losses and errors of each row, and the gradient of the outputs (K, B, A), (K, B, 1+A) with state values."""
     k_max, batch, n_outputs = outputs.shape
     row_losses, errors = np.empty_like(targets), np.empty_like(targets)

@@ -1,4 +1,4 @@
-"""A step of the optimiser without what it costs to get there."""
+"""An optimiser step without PyTorch's per-call overhead."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def optimizer_step(
 ) -> None:
     """Clip the gradients to ``max_norm``, then make the optimiser's step.
 
-    A fused Adam that nobody watches is one kernel, called here without all that ``Adam.step`` does around it.
+    A fused Adam without hooks is one kernel, called here without the overhead of ``Adam.step``.
     Every other optimiser makes its own step.
 
     Args:
@@ -52,7 +52,7 @@ def optimizer_step(
         parts = [part.unbind(0) if id(part) in several else (part,) for part in gradients]
         clip_each_gradient([one for part in parts for one in part], max_norm)
     states = [optimizer.state.get(parameter, {}) for parameter in parameters]
-    # The first step makes the state.
+    # The first step creates the state.
     if len(gradients) != len(parameters) or not all(states) or not can_step_in_one_kernel(optimizer):
         optimizer.step()
         return

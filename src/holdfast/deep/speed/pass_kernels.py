@@ -1,7 +1,7 @@
 """Passes of a plain network whose heads all see the same rows, each compiled as a whole.
 
-Vectors go through linear layers, layer normalisation if there is any, and ReLUs, then through all heads. All
-parameters lie in one array θ. Outputs have the axes (row, head, action).
+Vectors, or the features of boards, go through linear layers, layer normalisation if there is any, and ReLUs, then
+through all heads. All parameters lie in one array θ. Outputs have the axes (row, head, action).
 
     forward   y = x·Wᵀ + b,  x̂ = (y − mean y)/σ,  next x = max(0, x̂·g + β)
     backward  δx̂ = δ·g,  δy = (δx̂ − mean δx̂ − x̂ · mean(δx̂·x̂))/σ,  ∂W = δyᵀ·x,  δx = δy·W, and 0 where x is 0
@@ -12,16 +12,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats32, Integers
 from holdfast.core.compiling import compiled
+from holdfast.deep.networks.small_convolutions import CHANNELS, KERNEL
+from holdfast.deep.speed.board_kernels import Boards, convolution_gradient, convolve
 from holdfast.deep.speed.hand_pass import huber_gradient, huber_loss
-from holdfast.deep.speed.target_cache import kept_targets
+from holdfast.deep.speed.target_cache import ValuedTuples, kept_targets
 
-__all__ = ["Layout", "gradient", "joined_values", "outputs_of"]
+__all__ = ["Inputs", "Layout", "gradient", "joined_values", "outputs_of"]
 
-Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
 _huber_loss = compiled(huber_loss)
 _huber_gradient = compiled(huber_gradient)
@@ -36,24 +36,48 @@ class Layout(NamedTuple):
         n_heads: Heads that are asked, that of a shared state value included.
         state_value: 0 without any, 1 where each head has its own first, 2 where the last head is that of all.
         epsilon: Of the normalisation.
+        filters: Where the weight of the convolution over boards begins, its bias behind it; −1 without one.
     """
 
     layers: Integers
     n_heads: int
     state_value: int
     epsilon: float
+    filters: int
+
+
+class Inputs(NamedTuple):
+    """What the rows of a pass are made of.
+
+    Attributes:
+        vectors: (rows, ·) what the first linear layer sees; (0, 0) if those are the features of boards.
+        boards: (rows, channels, height, width); (0, 0, 0, 0) of vectors.
+    """
+
+    vectors: Floats32
+    boards: Boards
 
 
 # Forward --------------------------------------------------------------------------------------------------------
 
 
 @compiled
-def _matrix(theta: Floats, begin: int, n_rows: int, n_columns: int) -> Floats:
+def _matrix(theta: Floats32, begin: int, n_rows: int, n_columns: int) -> Floats32:
     return theta[begin : begin + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 @compiled
-def _normalize(values: Floats, gain: Floats, shift: Floats, epsilon: float, unit: Floats, inverse: Floats) -> None:
+def _filters(array: Floats32, layout: Layout, boards: Boards) -> tuple[Floats32, Floats32]:
+    """The part of an array like θ that belongs to the convolution's weight, flat, and to its bias."""
+    _, depth, _, _ = boards.shape
+    behind = layout.filters + CHANNELS * depth * KERNEL * KERNEL
+    return array[layout.filters : behind], array[behind : behind + CHANNELS]
+
+
+@compiled
+def _normalize(
+    values: Floats32, gain: Floats32, shift: Floats32, epsilon: float, unit: Floats32, inverse: Floats32
+) -> None:
     """Normalise rows and cut them off at 0, in place; ``unit`` becomes x̂ and ``inverse`` 1/σ."""
     n_rows, width = values.shape
     share, ones = np.float32(1.0 / width), np.ones(width, dtype=np.float32)
@@ -70,24 +94,24 @@ def _normalize(values: Floats, gain: Floats, shift: Floats, epsilon: float, unit
 
 
 @compiled
-def _rectify(values: Floats) -> None:
+def _rectify(values: Floats32) -> None:
     flat = values.reshape(-1)
     for i in range(len(flat)):
         flat[i] = max(flat[i], np.float32(0.0))
 
 
 @compiled
-def _add_to_rows(values: Floats, bias: Floats) -> None:
+def _add_to_rows(values: Floats32, bias: Floats32) -> None:
     for row in range(values.shape[0]):
         for i in range(values.shape[1]):
             values[row, i] += bias[i]
 
 
 @compiled
-def _forward(theta: Floats, layout: Layout, inputs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _forward(theta: Floats32, layout: Layout, inputs: Inputs) -> tuple[Floats32, Floats32, Floats32, Floats32]:
     """Outputs (rows, heads, ·), and what a backward pass needs: inputs of all layers, x̂ and 1/σ, laid out flat."""
     layers, n_heads = layout.layers, layout.n_heads
-    n, n_layers = len(inputs), len(layers)
+    n, n_layers = max(len(inputs.vectors), len(inputs.boards)), len(layers)
     kept_width, unit_width = 0, 0
     for layer in range(n_layers):
         is_behind_heads = layer > 0 and layers[layer - 1, 6]
@@ -97,7 +121,12 @@ def _forward(theta: Floats, layout: Layout, inputs: Floats) -> tuple[Floats, Flo
     units = np.empty(n * unit_width, dtype=np.float32)
     inverses = np.empty((n_layers, n), dtype=np.float32)
     outputs = np.empty((n, n_heads, layers[n_layers - 1, 3]), dtype=np.float32)
-    kept[: n * layers[0, 2]] = inputs.reshape(-1)
+    first = _matrix(kept, 0, n, layers[0, 2])
+    if len(inputs.boards):
+        weight, bias = _filters(theta, layout, inputs.boards)
+        convolve(weight, bias, inputs.boards, first)
+    else:
+        first[:] = inputs.vectors
     at, unit_at = 0, 0
     for layer in range(n_layers):
         n_in, n_out, is_head = layers[layer, 2], layers[layer, 3], layers[layer, 6]
@@ -148,13 +177,13 @@ def _forward(theta: Floats, layout: Layout, inputs: Floats) -> tuple[Floats, Flo
 
 
 @compiled
-def outputs_of(theta: Floats, layout: Layout, inputs: Floats) -> Floats:
+def outputs_of(theta: Floats32, layout: Layout, inputs: Inputs) -> Floats32:
     """What the heads give, (rows, heads, ·)."""
     return _forward(theta, layout, inputs)[0]
 
 
 @compiled
-def joined_values(outputs: Floats, state_value: int) -> Floats:
+def joined_values(outputs: Floats32, state_value: int) -> Floats32:
     """Values (rows, A, K) of what the heads give (rows, heads, ·)."""
     n = len(outputs)
     n_options = outputs.shape[1] - (1 if state_value == 2 else 0)
@@ -180,13 +209,14 @@ def joined_values(outputs: Floats, state_value: int) -> Floats:
 
 @compiled
 def _backward(
-    theta: Floats,
+    theta: Floats32,
     layout: Layout,
-    kept: Floats,
-    units: Floats,
-    inverses: Floats,
-    delta: Floats,
-    grad: Floats,
+    boards: Boards,
+    kept: Floats32,
+    units: Floats32,
+    inverses: Floats32,
+    delta: Floats32,
+    grad: Floats32,
 ) -> None:
     """Write the gradient of every parameter, given that of the outputs of the first rows, (rows, heads, ·)."""
     layers, n_heads = layout.layers, layout.n_heads
@@ -231,13 +261,16 @@ def _backward(
                 )
         np.dot(rows.T, seen, _matrix(grad, layers[layer, 0], n_out, n_in))
         _sum_rows(rows, grad[layers[layer, 1] : layers[layer, 1] + n_out])
-        if layer > 0:
+        if layer > 0 or layout.filters >= 0:
             rows = np.dot(rows, _matrix(theta, layers[layer, 0], n_out, n_in))
             _keep_where_positive(rows, seen)
+    if layout.filters >= 0:
+        weight, bias = _filters(grad, layout, boards)
+        convolution_gradient(rows, boards, weight, bias)
 
 
 @compiled
-def _sum_rows(values: Floats, total: Floats) -> None:
+def _sum_rows(values: Floats32, total: Floats32) -> None:
     total[:] = np.float32(0.0)
     for row in range(values.shape[0]):
         for i in range(values.shape[1]):
@@ -245,7 +278,7 @@ def _sum_rows(values: Floats, total: Floats) -> None:
 
 
 @compiled
-def _keep_where_positive(delta: Floats, seen: Floats) -> None:
+def _keep_where_positive(delta: Floats32, seen: Floats32) -> None:
     for row in range(delta.shape[0]):
         for i in range(delta.shape[1]):
             if seen[row, i] <= np.float32(0.0):
@@ -254,7 +287,7 @@ def _keep_where_positive(delta: Floats, seen: Floats) -> None:
 
 @compiled
 def _through_norm(
-    delta: Floats, gain: Floats, unit: Floats, inverse: Floats, grad_gain: Floats, grad_shift: Floats
+    delta: Floats32, gain: Floats32, unit: Floats32, inverse: Floats32, grad_gain: Floats32, grad_shift: Floats32
 ) -> None:
     """From δ of a normalisation's outputs to that of its inputs, in place."""
     n_rows, width = delta.shape
@@ -277,24 +310,16 @@ def _through_norm(
 
 @compiled
 def gradient(
-    theta: Floats,
+    theta: Floats32,
     layout: Layout,
-    inputs: Floats,
+    inputs: Inputs,
     index: Integers,
-    target_values: Floats,
-    next_rows: Integers,
-    actions: Integers,
-    rest: Integers,
-    positions: Integers,
-    rewards: Floats,
-    discounts: Floats,
-    dones: Floats,
-    primitive: bool,
-    decision_cost: np.float32,
+    target_values: Floats32,
+    tuples: ValuedTuples,
     bounds: tuple[float, float],
-    weights: Floats,
-    grad: Floats,
-) -> tuple[Floats, tuple[float, Floats, Floats]]:
+    weights: Floats32,
+    grad: Floats32,
+) -> tuple[Floats32, tuple[float, Floats32, Floats32]]:
     """Write the gradient of the mean over K·B tuples of weight · Huber(Q(s,a,k) − target).
 
     Args:
@@ -303,15 +328,7 @@ def gradient(
         inputs: The B first states that all views share, then those last states whose best option is asked for.
         index: (K, B) which of the latter a tuple's is, −1 for none.
         target_values: Q⁻ by row of the replay.
-        next_rows: (K, B), like everything down to ``dones``; see ``kept_targets``.
-        actions: They.
-        rest: k − ℓ.
-        positions: By number of steps.
-        rewards: r^ℓ.
-        discounts: γ^ℓ.
-        dones: They.
-        primitive: Whether V(s') is a maximum over actions held once.
-        decision_cost: c.
+        tuples: What else the targets are made of.
         bounds: Of the targets.
         weights: (K, B).
         grad: Is written.
@@ -319,7 +336,7 @@ def gradient(
     Returns:
         The targets (K, B); loss, row losses and errors.
     """
-    n_views, batch = rewards.shape
+    n_views, batch = tuples.rewards.shape
     outputs, kept, units, inverses = _forward(theta, layout, inputs)
     values = joined_values(outputs, layout.state_value)
     chosen = np.full(index.shape, -1, dtype=np.int64)
@@ -327,19 +344,7 @@ def gradient(
         for b in range(batch):
             if index[view, b] >= 0:
                 chosen[view, b] = np.argmax(values[batch + index[view, b]])
-    targets = kept_targets(
-        target_values,
-        next_rows,
-        chosen,
-        actions,
-        rest,
-        positions,
-        rewards,
-        discounts,
-        dones,
-        primitive,
-        decision_cost,
-    )
+    targets = kept_targets(target_values, chosen, tuples)
     low, high = np.float32(bounds[0]), np.float32(bounds[1])
     row_losses, errors = np.empty_like(targets), np.empty_like(targets)
     delta = np.zeros((batch, outputs.shape[1], outputs.shape[2]), dtype=np.float32)
@@ -350,7 +355,7 @@ def gradient(
     for b in range(batch):
         of_state = np.float32(0.0)
         for view in range(n_views):
-            action = actions[view, b]
+            action = tuples.actions[view, b]
             targets[view, b] = min(max(targets[view, b], low), high)
             error = values[b, action, view] - targets[view, b]
             errors[view, b] = error
@@ -365,5 +370,5 @@ def gradient(
         if layout.state_value == 2:
             delta[b, :n_views] -= of_state / np.float32(n_views * n_actions)
             delta[b, n_views] = of_state / np.float32(n_actions)
-    _backward(theta, layout, kept, units, inverses, delta, grad)
+    _backward(theta, layout, inputs.boards, kept, units, inverses, delta, grad)
     return targets, (total / (n_views * batch), row_losses, errors)

@@ -1,9 +1,9 @@
 """When an update may take a short cut: kept targets, gradients by hand, one kernel for the optimiser.
 
-What training computes is what the plain path computes: autograd, the optimiser's own step, targets from networks
-that are asked. A short cut gives the same numbers for less, and is taken only while nobody has changed or watches
-what it goes around, which ``NetworkAsMade`` knows of a network. ``with plain_path():`` takes none of them, except
-that the forward pass of a plain network skips the calls of its modules there too.
+The plain path defines what training computes: autograd, the optimiser's own step, and targets computed by the
+networks. A short cut gives the same numbers at less cost. It is taken only while the parts that it bypasses are
+unchanged and have no hooks, which ``NetworkAsMade`` checks for a network. ``with plain_path():`` takes no short
+cut, except that the forward pass of a plain network still skips the calls of its modules.
 """
 
 from __future__ import annotations
@@ -13,24 +13,30 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
+import numpy as np
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor
 from torch import nn
+from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 from torch.nn.modules import module as torch_module
 from torch.optim import optimizer as torch_optimizer
 
 from holdfast.core.errors import InputError
+from holdfast.deep.networks.small_convolutions import SmallConvolutions
 
 if TYPE_CHECKING:
     from holdfast.deep.agents.per_dqn import OptionValueDQN
+    from holdfast.deep.networks.option_network import OptionQNetwork
     from holdfast.deep.replay.views import OptionBatch
 
 __all__ = [
+    "SHORT_CUT_TARGET_VALUES",
     "NetworkAsMade",
     "UnchangedModules",
+    "are_boards",
     "can_keep_targets",
     "can_pass_by_hand",
     "can_run_compiled",
@@ -44,7 +50,7 @@ _closed = 0
 
 @contextmanager
 def plain_path() -> Iterator[None]:
-    """Inside, updates go the plain path: gradients by autograd, the optimiser's own step, no kept targets."""
+    """Within the block, updates take the plain path: autograd, the optimiser's own step, no kept targets."""
     global _closed
     _closed += 1
     try:
@@ -53,16 +59,28 @@ def plain_path() -> Iterator[None]:
         _closed -= 1
 
 
-def can_keep_targets(k_max: int, normalizer: Any) -> bool:
-    """Whether what the target network says of an observation is worth keeping until the network changes.
+SHORT_CUT_TARGET_VALUES = ("options", "primitive", "double")
+"""Those of ``TARGET_VALUES`` that kept targets and compiled code support. Any other takes the plain path."""
 
-    One view gains nothing by it, and what a training VecNormalize says of an observation changes.
+
+def can_keep_targets(agent: OptionValueDQN) -> bool:
+    """Whether to keep the target network's values of an observation until the network changes.
+
+    With one view this gains nothing. Under a training VecNormalize, or with relabelled goals, a row does not
+    always show the same observation.
     """
-    return not _closed and k_max > 1 and normalizer is None
+    assert agent.replay_buffer is not None
+    return (
+        not _closed
+        and agent.views.k_max > 1
+        and agent._vec_normalize_env is None
+        and not agent.replay_buffer.relabels
+        and agent.target_value in SHORT_CUT_TARGET_VALUES
+    )
 
 
 def can_pass_by_hand(parameters: list[th.Tensor] | None, observations: Any) -> bool:
-    """Whether the gradients of a plain network can be written down instead of asked of autograd.
+    """Whether a plain network's gradients can be computed by hand instead of by autograd.
 
     Frozen layers, gradient hooks, parameters that layers share, mixed precision and the search for anomalies need
     autograd.
@@ -83,7 +101,7 @@ def can_pass_by_hand(parameters: list[th.Tensor] | None, observations: Any) -> b
 
 
 def can_run_compiled(parameters: list[th.Tensor] | None, observations: Any) -> bool:
-    """Whether a plain network's values may come from compiled code, which knows numbers of 32 bits on the CPU.
+    """Whether compiled code may compute a plain network's values; it supports 32-bit numbers on the CPU.
 
     Args:
         parameters: Those of a plain network; None of another.
@@ -106,9 +124,18 @@ def _is_plain_on_cpu(parameters: list[th.Tensor] | None, observations: Any) -> T
 def compiled_parameters(agent: OptionValueDQN, batch: OptionBatch) -> list[th.Tensor] | None:
     """The parameters of an agent's network if compiled code may learn from a batch; None for the plain path.
 
-    It knows draws that all views share, and observations that are as the replay has them.
+    It supports draws shared by all views, and observations exactly as the replay stores them.
     """
-    if not batch.is_shared or agent._vec_normalize_env is not None:
+    assert agent.replay_buffer is not None
+    if (
+        not batch.is_shared
+        or agent._vec_normalize_env is not None
+        or agent.replay_buffer.relabels
+        or agent.target_value not in SHORT_CUT_TARGET_VALUES
+    ):
+        return None
+    if agent.q_net.convolutions and not are_boards(agent.q_net, batch.observations):
+        # A replay of the user's own may return other observations than it stores.
         return None
     parameters = agent.q_net.plain_parameters()
     if can_run_compiled(parameters, batch.observations) and can_pass_by_hand(parameters, batch.observations):
@@ -116,8 +143,21 @@ def compiled_parameters(agent: OptionValueDQN, batch: OptionBatch) -> list[th.Te
     return None
 
 
+def are_boards(network: OptionQNetwork, observations: object) -> bool:
+    """Whether observations are boards of bytes of the shape that a network's filters are for, at least one.
+
+    Compiled code does not check it, and would read beyond their ends.
+    """
+    return (
+        isinstance(observations, th.Tensor)
+        and observations.dtype is th.uint8
+        and len(observations) > 0
+        and observations.shape[1:] == network.observation_space.shape
+    )
+
+
 def can_step_in_one_kernel(optimizer: th.optim.Optimizer) -> bool:
-    """Whether the optimiser is a fused Adam on the CPU that nobody watches."""
+    """Whether the optimiser is a fused Adam on the CPU without hooks."""
     group = optimizer.param_groups[0]
     return (
         not _closed
@@ -127,7 +167,7 @@ def can_step_in_one_kernel(optimizer: th.optim.Optimizer) -> bool:
         and not group["amsgrad"]
         and not group.get("decoupled_weight_decay", False)
         and not isinstance(group["lr"], th.Tensor)
-        # Schedulers and users watch the steps.
+        # Schedulers and users may hook into the steps.
         and "step" not in vars(optimizer)
         and not torch_optimizer._global_optimizer_pre_hooks
         and not torch_optimizer._global_optimizer_post_hooks
@@ -163,10 +203,10 @@ class UnchangedModules:
         )
 
     def holds(self) -> bool:
-        """Whether all modules are those that were made, do what their classes do, and nobody watches them.
+        """Whether all modules are the original ones, unpatched and without hooks.
 
         Modules that were added, replaced, taken out, wrapped or parametrised are noticed, and so is every hook on
-        one of them or on all modules there are. What the parameters are is for the caller to look at.
+        one of them or on all modules. The caller checks the parameters.
         """
         if (
             torch_module._global_forward_hooks
@@ -193,7 +233,7 @@ class UnchangedModules:
         return True
 
     def parameters(self) -> list[th.Tensor]:
-        """Every parameter once, in PyTorch's order, without the price of ``nn.Module.parameters``."""
+        """Every parameter once, in PyTorch's order, without the cost of ``nn.Module.parameters``."""
         found = (part for module, *_ in self._parts for part in module._parameters.values() if part is not None)
         return list({id(part): part for part in found}.values())
 
@@ -207,10 +247,10 @@ class UnchangedModules:
         return not any(module.training for module, *_ in self._parts)
 
     def switch(self, mode: bool) -> bool:
-        """Put all modules into training or evaluation mode, without the price of ``nn.Module.train``.
+        """Put all modules into training or evaluation mode, without the cost of ``nn.Module.train``.
 
         Returns:
-            Whether those are all; if not, PyTorch's own way is the one to take.
+            Whether these are all modules; if not, use PyTorch's own method.
         """
         if not self._switch_alike:
             return False
@@ -228,7 +268,7 @@ class UnchangedModules:
 
 
 class NetworkAsMade(BasePolicy):
-    """A network that knows whether it is as it was made, and what may go around its modules then.
+    """A network that knows whether it is unchanged, so that short cuts may bypass its modules.
 
     A subclass makes ``trunk_layers`` and its heads, then calls ``_heads_are_made``.
 
@@ -236,12 +276,14 @@ class NetworkAsMade(BasePolicy):
         trunk_layers: The linear layers of the trunk as it was made, each with its normalisation or None.
         activation_fn: Between the layers.
         scalers: What scales the observations, if anything does.
+        convolutions: The small one over boards of bytes as it was made; empty without one.
     """
 
     features_extractor: BaseFeaturesExtractor
     trunk_layers: tuple[tuple[nn.Linear, nn.LayerNorm | None], ...]
     activation_fn: type[nn.Module]
     scalers: nn.ModuleDict
+    convolutions: tuple[nn.Conv2d, ...] = ()
     _was_made_plain = False
 
     @abstractmethod
@@ -256,19 +298,25 @@ class NetworkAsMade(BasePolicy):
     def _heads_are_made(self, is_known_class: bool) -> None:
         """Remember the modules; a user's subclass may treat them differently."""
         self._as_made = UnchangedModules(self)
+        extractor = self.features_extractor
+        if type(extractor) is SmallConvolutions and self.observation_space.dtype == np.uint8 and not self.scalers:
+            self.convolutions = (extractor.convolution,)
         in_trunk = (layer for pair in self.trunk_layers for layer in pair if layer is not None)
-        self._plain_layers = (*in_trunk, *self.head_layers())
+        self._plain_layers = (*self.convolutions, *in_trunk, *self.head_layers())
         self._was_made_plain = (
             is_known_class
             and isinstance(self.observation_space, spaces.Box)
             and not is_image_space(self.observation_space)
-            and type(self.features_extractor) is FlattenExtractor
+            and (type(extractor) is FlattenExtractor or bool(self.convolutions))
             and self.activation_fn is nn.ReLU
         )
 
     @property
     def is_plain(self) -> bool:
-        """Whether it maps vectors through linear layers, norms and ReLUs that nobody has changed or watches."""
+        """Whether linear layers, norms and ReLUs, all unchanged and without hooks, map vectors to values.
+
+        In front of them there may be the small convolution over boards of bytes.
+        """
         return self._was_made_plain and self._as_made.holds()
 
     def plain_parameters(self) -> list[th.Tensor] | None:
@@ -287,7 +335,7 @@ class NetworkAsMade(BasePolicy):
         return self._as_made.buffers() if self._as_made.holds() else list(self.buffers())
 
     def version(self) -> tuple[Any, ...]:
-        """Changes when weights are written or replaced; that of a network that is not as it was made, always.
+        """A number that changes when weights are written or replaced; for a modified network, at every call.
 
         Whoever writes through ``.data``, as SB3's ``polyak_update`` does, leaves PyTorch's own versions as they
         are; that is noticed by the last biases, which every step of an optimiser moves.
@@ -295,14 +343,17 @@ class NetworkAsMade(BasePolicy):
         parameters: Iterable[th.Tensor] | None = self.plain_parameters()
         if parameters is None:
             if not (self._as_made.holds() and self._as_made.is_evaluating()):
-                # Its answers may depend on anything, and whoever watches is to see each of them.
+                # Its values may depend on anything, and hooks must see every call.
                 return (object(),)
             parameters = (*self._as_made.parameters(), *self._as_made.buffers())
         biases = self.last_bias.detach().sum().item()
         return (biases, *[(id(part), part._version) for part in parameters])
 
     def plain_inputs(self, obs: th.Tensor) -> th.Tensor:
-        """What the first layer of a plain network sees: (B, inputs)."""
+        """What the first linear layer of a plain network sees: (B, inputs)."""
+        if self.convolutions:
+            (layer,) = self.convolutions
+            return F.conv2d(obs.float(), layer.weight, layer.bias).relu_().flatten(1)
         inputs = obs.float().flatten(1)
         if "all" in self.scalers:
             inputs = self.scalers["all"](inputs.view_as(obs)).flatten(1)
@@ -316,7 +367,7 @@ class NetworkAsMade(BasePolicy):
 
     def train(self, mode: bool = True) -> Self:
         """Put all modules into training or evaluation mode."""
-        # SB3 asks for this twice per step, and PyTorch's own way takes longer than acting does.
+        # SB3 calls this twice per step, and PyTorch's own method takes longer than acting does.
         if not isinstance(mode, bool):
             raise InputError(f"mode must be True or False, not {mode!r}", "mode")
         return self if self._as_made.switch(mode) else super().train(mode)

@@ -1,14 +1,14 @@
-"""What the target network said of a row of the replay, kept until one of the two changes, and targets from it.
+"""The target network's values of replay rows, cached until one of the two changes, and targets from them.
 
-Between two updates of the target network its answer to an observation is always the same, and prioritised replay
-asks for the same ones again and again. An agent owns one cache. Nobody tells it what has changed: it looks at the
-network's version, at the number of target updates and at the stamps by which the replay marks what it writes.
+Between two updates of the target network its values of an observation stay the same, and prioritised replay draws
+the same rows repeatedly. An agent owns one cache. It finds out by itself what has changed: from the network's
+version, the number of target updates, and the stamps by which the replay marks what it writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,59 @@ from holdfast.core.errors import InputError
 from holdfast.core.options import duration_at
 from holdfast.core.saved_fields import take_array
 from holdfast.core.targets import undecided_value, window_target
+from holdfast.deep.replay.observation_store import Rows
 
 if TYPE_CHECKING:
     from holdfast.deep.agents.option_dqn import OptionDQN
     from holdfast.deep.replay.views import OptionBatch
 
-__all__ = ["LARGEST", "TargetCache", "kept_targets"]
+__all__ = ["LARGEST", "TargetCache", "ValuedTuples", "kept_targets"]
 
-Rows = NDArray[np.int64]
 _NEVER = -1
 LARGEST = -1
 """In place of a chosen option: the one with the largest value."""
+
+
+class ValuedTuples(NamedTuple):
+    """What compiled code needs for the targets of tuples, besides the values of their last states.
+
+    Attributes:
+        next_rows: (K, B) the row of each tuple's s'.
+        actions: (K, B).
+        rest: (K, B) k − ℓ.
+        positions: By number of steps, its position among the persistences.
+        rewards: (K, B) r^ℓ.
+        discounts: (K, B) γ^ℓ.
+        dones: (K, B).
+        primitive: Whether the largest value is that over actions held once, rather than over all options.
+        decision_cost: c, of the same type as the values.
+    """
+
+    next_rows: Rows
+    actions: NDArray[np.int64]
+    rest: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    rewards: NDArray[np.float32]
+    discounts: NDArray[np.float32]
+    dones: NDArray[np.float32]
+    primitive: bool
+    decision_cost: np.float32
+
+    @classmethod
+    def of_agent(cls, agent: OptionDQN, batch: OptionBatch) -> ValuedTuples:
+        """Those of a batch, by the agent's arguments."""
+        assert agent.replay_buffer is not None
+        return cls(
+            batch.next_rows,
+            batch.actions,
+            batch.rest,
+            agent.replay_buffer.positions,
+            batch.rewards,
+            batch.discounts,
+            batch.dones,
+            agent.target_value == "primitive",
+            np.float32(agent.decision_cost),
+        )
 
 
 class TargetCache:
@@ -88,7 +130,6 @@ class TargetCache:
             batch: Tuples of its replay.
             chosen: (K, B) for ``"double"``: the options whose values count, if known; see ``kept_targets``.
         """
-        assert agent.replay_buffer is not None
         if chosen is None:
             chosen = np.full(batch.next_rows.shape, LARGEST, dtype=np.int64)
             if agent.target_value == "double":
@@ -96,19 +137,8 @@ class TargetCache:
                 if len(rows):
                     best = agent._online_values(rows).flatten(1).argmax(dim=1).cpu().numpy()
                     chosen = np.where(index >= 0, best[index], LARGEST)
-        return kept_targets(
-            self.of_agent(agent, batch.next_rows),
-            batch.next_rows,
-            chosen,
-            batch.actions,
-            batch.rest,
-            agent.replay_buffer.positions,
-            batch.rewards,
-            batch.discounts,
-            batch.dones,
-            agent.target_value == "primitive",
-            np.float32(agent.decision_cost),
-        )
+        values = self.values_of(agent, batch.next_rows)
+        return kept_targets(values, chosen, ValuedTuples.of_agent(agent, batch))
 
     def valued_rows(self, batch: OptionBatch) -> tuple[Rows, NDArray[np.int64]]:
         """The distinct rows of last states whose V(s') is asked for, and which of them each tuple's is or −1."""
@@ -117,7 +147,7 @@ class TargetCache:
             self._marks = np.full(max(most, len(self._stamps)), -1, dtype=np.int64)
         return _valued_rows(batch.next_rows, batch.rest, batch.dones, batch.is_there, self._marks)
 
-    def of_agent(self, agent: OptionDQN, rows: Rows) -> NDArray[np.float32]:
+    def values_of(self, agent: OptionDQN, rows: Rows) -> NDArray[np.float32]:
         """Q⁻(s,·,·) by row of the agent's replay, (rows, A, K), known for ``rows`` at least."""
         replay, network = agent.replay_buffer, agent.q_net_target
         assert replay is not None
@@ -229,51 +259,34 @@ def _valued_rows(
 
 @compiled
 def kept_targets(
-    values: NDArray[np.float32],
-    next_rows: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    actions: NDArray[np.int64],
-    rest: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    rewards: NDArray[np.float32],
-    discounts: NDArray[np.float32],
-    dones: NDArray[np.float32],
-    primitive: bool,
-    decision_cost: np.float32,
+    values: NDArray[np.float32], chosen: NDArray[np.int64], tuples: ValuedTuples
 ) -> NDArray[np.float32]:
     """The targets of tuples (K, B) whose last states' values (rows, A, K) are at hand.
 
     Args:
         values: Q⁻(s',·,·) by row.
-        next_rows: (K, B) the row of each tuple's s'.
         chosen: (K, B) the option whose value is V(s'), as a flat index of (A, K); −1 for the largest value.
-        actions: (K, B).
-        rest: (K, B) k − ℓ.
-        positions: By number of steps, its position among the persistences.
-        rewards: (K, B) r^ℓ.
-        discounts: (K, B) γ^ℓ.
-        dones: (K, B).
-        primitive: Whether the largest value is that over actions held once, rather than over all options.
-        decision_cost: c, of the same type as the values.
+        tuples: What else the targets need.
     """
-    targets = np.empty_like(rewards)
-    considered = 1 if primitive else values.shape[2]  # persistences
+    targets = np.empty_like(tuples.rewards)
+    considered = 1 if tuples.primitive else values.shape[2]  # persistences
     for index in range(targets.shape[0]):
         for b in range(targets.shape[1]):
-            at_end = values[next_rows[index, b]]
+            at_end = values[tuples.next_rows[index, b]]
+            rest = tuples.rest[index, b]
             # A rest that has no values is that of a hold which ended the episode.
-            position = max(positions[rest[index, b]], 0 if rest[index, b] > 0 else -1)
+            position = max(tuples.positions[rest], 0 if rest > 0 else -1)
             next_value = at_end[0, 0]
             if position < 0 and chosen[index, b] >= 0:
                 next_value = at_end[chosen[index, b] // values.shape[2], chosen[index, b] % values.shape[2]]
             elif position < 0:
                 next_value = at_end[:, :considered].max()
             targets[index, b] = _window_target(
-                rewards[index, b],
-                discounts[index, b],
+                tuples.rewards[index, b],
+                tuples.discounts[index, b],
                 _duration_at(position),
-                _undecided_value(next_value, decision_cost),
-                at_end[actions[index, b]],
-                dones[index, b],
+                _undecided_value(next_value, tuples.decision_cost),
+                at_end[tuples.actions[index, b]],
+                tuples.dones[index, b],
             )
     return targets

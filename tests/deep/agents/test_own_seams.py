@@ -1,0 +1,86 @@
+"""What a user's agent supplies is checked where it is used: one sentence that names the method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.deep import OptionDQN, OptionValueDQN, Views
+
+
+class Own(OptionValueDQN):
+    """An agent as a user writes it."""
+
+    @property
+    def views(self) -> Views:
+        return Views(self.k_max)
+
+    def _random_durations(self, n: int) -> Any:
+        return np.random.randint(1, self.k_max + 1, size=n)  # noqa: NPY002
+
+
+def drawing(drawn: Any) -> type[Own]:
+    return type("Drawing", (Own,), {"_random_durations": lambda self, n: drawn(n)})
+
+
+def showing(views: Any) -> type[Own]:
+    return type("Showing", (Own,), {"views": views})
+
+
+def made(agent: type[Own], **arguments: Any) -> Own:
+    small = {"policy_kwargs": {"net_arch": [4]}, "head_arch": [4], "batch_size": 4, "learning_starts": 10}
+    return agent("MlpPolicy", "CartPole-v1", k_max=3, seed=0, **{**small, **arguments})
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda n: np.full(n, 4),
+        lambda n: np.zeros(n, dtype=int),
+        lambda n: np.full(n, 1.5),
+        lambda n: np.ones(n + 1, dtype=int),
+        lambda n: None,
+    ],
+    ids=["too long", "no step", "not whole", "too many", "none"],
+)
+def test_random_durations_are_whole_numbers_up_to_k_max(drawn):
+    with pytest.raises(ValueError, match=r"^_random_durations\(1\) must return 1 whole numbers in 1..k_max, not "):
+        made(drawing(drawn)).learn(5)
+
+
+@pytest.mark.parametrize(
+    ("views", "sentence"),
+    [
+        (property(lambda self: None), "views must be a property that returns Views"),
+        (lambda self: Views(3), "views must be a property that returns Views"),
+        (property(lambda self: Views("many")), "k_max of views must be a whole number of at least 1, not 'many'"),
+        (property(lambda self: Views(3, persistences=(1, 2))), "persistences of views must end with its k_max, 3"),
+        (property(lambda self: Views(3, persistences=(2, 3))), "persistences of views must begin with 1"),
+    ],
+)
+def test_views_are_views(views, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        made(showing(views))
+
+
+def test_an_update_returns_its_loss():
+    agent = type("Silent", (Own,), {"_update": lambda self, batch_size, beta: None})
+    with pytest.raises(ValueError, match=r"^_update must return its loss, a number, as _learned does, not None"):
+        made(agent).learn(20)
+
+
+@pytest.mark.parametrize("mean", [float("nan"), 0.0])
+def test_the_mean_of_random_holds_is_a_duration(mean):
+    agent = type("Lost", (Own,), {"_mean_random_hold": lambda self: mean})
+    with pytest.raises(ValueError, match=r"^what _mean_random_hold returns must be a finite number of at least 1"):
+        made(agent)
+
+
+def test_a_counter_that_is_not_there_is_named():
+    agent = type("Counting", (Own,), {"own_counters": (*OptionDQN.own_counters, "_resets")})
+    with pytest.raises(ValueError, match=r"^own_counters names '_resets', which must be a whole number, not None"):
+        made(agent).learn(5).state()
+    counted = type("Counted", (agent,), {"_resets": 2})
+    assert made(counted).learn(5).state()["counters"]["_resets"] == 2
