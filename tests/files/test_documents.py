@@ -105,7 +105,7 @@ def test_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}'])
 def test_what_is_no_number_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=sentence(SOMEWHERE, "is no number")):
+    with pytest.raises(ValueError, match=sentence(SOMEWHERE, "is not a number")):
         parse_json(text.encode(), SOMEWHERE)
 
 
@@ -178,7 +178,7 @@ def test_a_document_that_is_too_large_is_not_even_opened(tmp_path: Path, monkeyp
     path.write_bytes(b"1" + b" " * 2**20)
     for method in ("read", "readall", "readinto"):
         monkeypatch.setattr(NamedFile, method, lambda *arguments: pytest.fail("it was read"))
-    with pytest.raises(ValueError, match=sentence(path, "is too large: a document may have 1 MB")):
+    with pytest.raises(ValueError, match=sentence(path, "is too large: a document may have at most 1 MB")):
         read_json(path)
 
 

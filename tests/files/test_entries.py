@@ -63,7 +63,7 @@ def test_no_folder_on_the_way_is_a_link(operation: str, depth: int, root: Path, 
     (root / "a").symlink_to(elsewhere)
     before = everything_in(elsewhere)
     entry = Entry(root, ("a", *["within"] * (depth - 1), "file"))
-    with pytest.raises(InputError, match=f"{root / 'a'} must be a folder, and is a link"):
+    with pytest.raises(InputError, match=f"{root / 'a'} must be a folder, but is a link"):
         OPERATIONS[operation](entry)
     entry.remove_all()
     assert everything_in(elsewhere) == before
@@ -179,7 +179,7 @@ def test_a_file_that_becomes_a_pipe_on_the_way_is_not_waited_for(
 def test_a_file_that_is_too_large_is_not_read(root: Path) -> None:
     (root / "file").touch()
     os.truncate(root / "file", 2**40)
-    with pytest.raises(InputError, match="file is too large: a note may have 1 MB"):
+    with pytest.raises(InputError, match="file is too large: a note may have at most 1 MB"):
         (Entry(root) / "file").read(2**20, "a note")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.files import Entry, find_folder, replace_folder, tidy_folder
+from holdfast.files import Entry, find_folder, find_folders, replace_folder, tidy_folder
 
 FILES = ("one.txt", "two.txt")
 
@@ -20,8 +20,8 @@ class KilledError(BaseException):
     pass
 
 
-def write(path: Path, version: str) -> None:
-    with replace_folder(path) as unfinished:
+def write(path: Path, version: str, keep: int = 1) -> None:
+    with replace_folder(path, keep) as unfinished:
         for name in FILES:
             (unfinished / name).write_text(version)
 
@@ -115,6 +115,55 @@ def test_the_old_folder_goes_only_when_the_new_one_is_on_the_disk(
     assert seen == [("new", [".checkpoint.old", "checkpoint"])]
 
 
+@pytest.mark.parametrize("keep", [1, 2, 3, 4])
+def test_as_many_as_are_to_be_kept_are_kept(keep: int, path: Path) -> None:
+    for number in range(1, 7):
+        write(path, str(number), keep)
+        expected = [str(version) for version in range(number, max(0, number - keep), -1)]
+        assert [version_of(found.path) for found in find_folders(path)] == expected
+    assert names_in(path.parent) == ["checkpoint", *(f"checkpoint.{number}" for number in range(1, keep))]
+
+
+def test_fewer_are_kept_from_the_next_one_on(path: Path) -> None:
+    for number in range(1, 5):
+        write(path, str(number), 4)
+    tidy_folder(path)
+    assert len(find_folders(path)) == 4
+    write(path, "5", 2)
+    assert [version_of(found.path) for found in find_folders(path)] == ["5", "4"]
+    write(path, "6", 1)
+    assert names_in(path.parent) == ["checkpoint"]
+
+
+def test_a_gap_is_filled_before_others_move_on(path: Path) -> None:
+    for number in range(1, 4):
+        write(path, str(number), 4)
+    (path.parent / "checkpoint.1").rename(path.parent / "checkpoint.3")
+    write(path, "4", 4)
+    assert [(found.path.name, version_of(found.path)) for found in find_folders(path)] == [
+        ("checkpoint", "4"),
+        ("checkpoint.1", "3"),
+        ("checkpoint.2", "1"),
+        ("checkpoint.3", "2"),
+    ]
+
+
+def test_what_only_looks_like_an_earlier_one_stays(path: Path) -> None:
+    others = [
+        "checkpoint.0",
+        "checkpoint.01",
+        "checkpoint.1x",
+        "checkpoint.copy",
+        "checkpoints.1",
+        "checkpoint.20261118",
+    ]
+    for name in others:
+        (path.parent / name).mkdir()
+    for number in range(4):
+        write(path, str(number), 2)
+    assert names_in(path.parent) == sorted(["checkpoint", "checkpoint.1", *others])
+
+
 @pytest.mark.parametrize("name", ["run[1]", "*", "?"])
 def test_names_with_wildcards_are_only_names(name: str, tmp_path: Path) -> None:
     write(tmp_path / name, "old")
@@ -194,8 +243,10 @@ from holdfast.files import find_folder, replace_folder, tidy_folder
 
 os.fsync = lambda handle: None  # a process is killed here, not the machine
 
+KEEP = int(sys.argv[2])
+
 def write(path, version):
-    with replace_folder(path) as unfinished:
+    with replace_folder(path, KEEP) as unfinished:
         for name in ("one.txt", "two.txt"):
             (unfinished / name).write_text(version)
 
@@ -213,13 +264,15 @@ def survives(path, command, last):
             if left == 0:
                 os._exit(9)
     sys.addaudithook(step)
-    tidy_folder(path) if command == "tidy" else write(path, command)
+    tidy_folder(path, KEEP) if command == "tidy" else write(path, command)
     os._exit(0)
 
 top = Path(sys.argv[1])
 for first in itertools.count(1):
     killed = top / str(first)
     killed.mkdir()
+    if KEEP > 1:
+        write(killed / "checkpoint", "older")
     write(killed / "checkpoint", "old")
     whole = survives(killed / "checkpoint", "new", first)
     for command in ("newer", "tidy"):
@@ -234,7 +287,7 @@ for first in itertools.count(1):
 
 
 def test_a_kill_at_any_step_leaves_a_complete_folder_and_so_does_one_more(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "1"], check=True, timeout=60)
     ages = ["old", "new", "newer"]
     seen = set()
     for folder in tmp_path.iterdir():
@@ -252,6 +305,25 @@ def test_a_kill_at_any_step_leaves_a_complete_folder_and_so_does_one_more(tmp_pa
     # The kills came at every kind of moment, also while there was no folder under the right name.
     both = {(before, before, is_there) for before in ("old", "new") for is_there in (False, True)}
     assert seen == both | {("old", "newer", True), ("new", "newer", True)}
+
+
+def test_a_kill_at_any_step_leaves_the_last_two_complete_folders(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "2"], check=True, timeout=60)
+    ages = ["older", "old", "new", "newer"]
+
+    def versions(folder: Path) -> list[str]:
+        found = [ages.index(str(version_of(entry.path))) for entry in find_folders(folder / "checkpoint")[:2]]
+        assert found == sorted(found, reverse=True)
+        return [ages[age] for age in found]
+
+    seen = set()
+    for folder in tmp_path.iterdir():
+        found = versions(folder)
+        seen.add(tuple(found))
+        tidy_folder(folder / "checkpoint", 2)
+        assert versions(folder) == found
+        assert names_in(folder)[:2] == ["checkpoint", "checkpoint.1"]
+    assert seen == {("old", "older"), ("new", "old"), ("newer", "new"), ("newer", "old")}
 
 
 # Tidying ---------------------------------------------------------------------------------------------------------

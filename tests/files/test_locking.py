@@ -61,7 +61,7 @@ def test_a_folder_that_is_gone_is_noticed(tmp_path: Path) -> None:
     with locked_folder(folder) as lock:
         lock.check()
         folder.rename(tmp_path / "moved")
-        with pytest.raises(InputError, match="was removed, renamed or replaced while it was written to"):
+        with pytest.raises(InputError, match="was removed, renamed or replaced while it was being written"):
             lock.check()
         folder.mkdir()
         with locked_folder(folder) as another:

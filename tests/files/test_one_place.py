@@ -49,6 +49,7 @@ EXCEPTIONS = {
     ("experiments/engines/ray.py", "tempfile.TemporaryDirectory"): "a folder of its own, on another machine",
     ("experiments/engines/ray.py", "tempfile.mkdtemp"): "a folder of its own, for Ray",
     ("experiments/engines/local.py", "os.fdopen"): "the pipe to the one who asked",
+    ("runs/step_watch.py", "read_bytes"): "the system's own account of a process",
     ("policies/video.py", "shutil.copyfileobj"): "between open files",
     ("policies/video.py", "tempfile.TemporaryDirectory"): "a folder of its own, for the encoder",
     ("core/compiling.py", "read_bytes"): "holdfast's own source code",

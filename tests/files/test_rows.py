@@ -275,7 +275,7 @@ def test_a_row_of_another_length_is_refused(line: str, path: Path) -> None:
 @pytest.mark.parametrize("cell", ["x", "1.2.3", "0x10", "1e", "--1", "None", '"1"', "\0", "é", "x" * 10_000])
 def test_a_cell_that_is_no_number_is_refused(cell: str, path: Path) -> None:
     path.write_text(f"{HEADER}1,2\n3,{cell}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=sentence(path, "in line 3 is no number")) as caught:
+    with pytest.raises(ValueError, match=sentence(path, "in line 3 is not a number")) as caught:
         read_rows(path)
     assert len(str(caught.value)) < len(str(path)) + 250
 
@@ -350,7 +350,7 @@ def test_a_large_file_that_is_nearly_all_holes_is_refused(path: Path) -> None:
     with path.open("wb") as file:
         file.write(f"{HEADER}1,2\n".encode())
         file.truncate(2**27)
-    with pytest.raises(InputError, match=sentence(path, "is damaged: it is nearly all holes")):
+    with pytest.raises(InputError, match=sentence(path, "is damaged: it consists almost entirely of holes")):
         read_rows(path)
 
 
@@ -363,5 +363,5 @@ def test_zeros_that_a_crash_left_behind_a_large_file_are_left_out(path: Path) ->
 
 def test_a_length_that_is_too_large_is_refused_and_not_cut(path: Path) -> None:
     written(path, (1, 2))
-    with pytest.raises(InputError, match=sentence(path, "is too large: rows may have 1024 MB")):
+    with pytest.raises(InputError, match=sentence(path, "is too large: rows may have at most 1024 MB")):
         read_rows(path, length=2**30 + 1)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import math
 import os
@@ -19,7 +20,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from holdfast.core.errors import InputError
-from holdfast.files import read_arrays, read_document, read_state, write_arrays, write_state
+from holdfast.files import NewerFormatError, read_arrays, read_state, write_arrays, write_state
+from tests.files.seals import seal_anew
 
 ONE: dict[str, tuple[str, ...]] = {"all.safetensors": ()}
 TWO: dict[str, tuple[str, ...]] = {"all.safetensors": (), "replay.safetensors": ("agent", "replay")}
@@ -176,12 +178,6 @@ def test_everything_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert flushed[-1] == tmp_path.stat().st_ino
 
 
-def test_the_document_is_read_without_its_arrays(tmp_path: Path) -> None:
-    write_state(tmp_path, {"run": {"steps": 3}, "a": np.arange(3)}, ONE)
-    (tmp_path / "all.safetensors").unlink()
-    assert read_document(tmp_path)["run"] == {"steps": 3}
-
-
 # Not written -----------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +185,7 @@ def test_the_document_is_read_without_its_arrays(tmp_path: Path) -> None:
     "value", [object(), {1, 2}, b"bytes", 1j, np.complex64(1), len, np.datetime64("2000-01-01")]
 )
 def test_something_else_in_the_state_is_named(value: Any, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"^state must hold arrays and JSON values, and a/1/b is \w+$"):
+    with pytest.raises(TypeError, match=r"^state must hold arrays and JSON values, but a/1/b is \w+$"):
         write_state(tmp_path, {"a": [0, {"b": value}]}, ONE)
     assert list(tmp_path.iterdir()) == []
 
@@ -203,7 +199,7 @@ def test_something_else_in_the_state_is_named(value: Any, tmp_path: Path) -> Non
     ],
 )
 def test_two_arrays_of_one_name_are_refused(state: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"^state must not have two arrays that are both called a/"):
+    with pytest.raises(TypeError, match=r"^state must not have two arrays with the name a/"):
         write_state(tmp_path, state, ONE)
     assert list(tmp_path.iterdir()) == []
 
@@ -256,6 +252,7 @@ def change(edit: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
         document = json.loads((folder / "state.json").read_text())
         edit(document)
         (folder / "state.json").write_text(json.dumps(document))
+        seal_anew(folder / "state.json")
 
     return changed
 
@@ -315,6 +312,7 @@ def test_a_file_of_arrays_that_does_not_fit_is_refused(file: str, tmp_path: Path
     for changed in ({}, {**arrays, "more": np.zeros(1)}, {f"{name}2": array for name, array in arrays.items()}):
         (tmp_path / file).unlink()
         write_arrays(tmp_path / file, changed)
+        seal_anew(tmp_path / file)
         with pytest.raises(ValueError, match=sentence(tmp_path / "state.json", "array")):
             read_state(tmp_path, TWO)
     (tmp_path / file).write_bytes(b"nonsense")
@@ -331,6 +329,9 @@ def test_the_files_of_two_parts_are_not_interchangeable(tmp_path: Path) -> None:
     one.rename(tmp_path / "aside")
     other.rename(one)
     (tmp_path / "aside").rename(other)
+    with pytest.raises(ValueError, match=sentence(one, "its checksum does not match")):
+        read_state(tmp_path, TWO)
+    seal_anew(one)
     with pytest.raises(ValueError, match=sentence(tmp_path / "state.json", "must have an array")):
         read_state(tmp_path, TWO)
 
@@ -355,12 +356,101 @@ def test_links_are_not_read(name: str, tmp_path: Path) -> None:
 def test_a_document_that_is_no_mapping_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text(text)
     with pytest.raises(ValueError, match=sentence(tmp_path / "state.json", "must hold a mapping")):
-        read_document(tmp_path)
+        read_state(tmp_path, {})
 
 
 def test_a_document_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=sentence(tmp_path / "state.json", "is missing")):
-        read_document(tmp_path)
+        read_state(tmp_path, {})
+
+
+# Checksums -------------------------------------------------------------------------------------------------------
+
+
+def test_the_document_has_the_checksums_of_all_files_and_its_own(tmp_path: Path) -> None:
+    write_state(tmp_path, STATE, TWO)
+    text = (tmp_path / "state.json").read_bytes()
+    digests = json.loads(text)["sha256"]
+    assert set(digests) == {*TWO, "state.json"}
+    for file in TWO:
+        assert digests[file] == hashlib.sha256((tmp_path / file).read_bytes()).hexdigest()
+    own = digests["state.json"].encode()
+    assert text.count(own) == 1
+    assert hashlib.sha256(text.replace(own, b"0" * 64)).hexdigest().encode() == own
+    # What the tests change documents with agrees.
+    seal_anew(tmp_path / "state.json")
+    assert_same(read_state(tmp_path, TWO), STATE)
+
+
+@pytest.mark.parametrize("file", ["state.json", *TWO])
+def test_a_bit_that_is_another_one_is_told_wherever_it_is(file: str, tmp_path: Path) -> None:
+    write_state(tmp_path, STATE, TWO)
+    data = (tmp_path / file).read_bytes()
+    for place in range(len(data)):
+        for bit in (0, 5):
+            changed = bytearray(data)
+            changed[place] ^= 1 << bit
+            (tmp_path / file).write_bytes(changed)
+            with pytest.raises(InputError, match=re.escape(str(tmp_path))):
+                read_state(tmp_path, TWO)
+    (tmp_path / file).write_bytes(data)
+    assert_same(read_state(tmp_path, TWO), STATE)
+
+
+@pytest.mark.parametrize("digests", [None, [], {}, {"state.json": 1}, {"state.json": "0" * 63}, {"a": "0" * 64}])
+def test_a_document_without_checksums_is_refused(digests: Any, tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text(json.dumps({"format": 2, "sha256": digests}))
+    with pytest.raises(
+        InputError, match=sentence(tmp_path / "state.json", "must have the checksums of its files")
+    ):
+        read_state(tmp_path, {})
+    (tmp_path / "state.json").write_text(json.dumps({"format": 2}))
+    with pytest.raises(InputError, match="must have the checksums of its files"):
+        read_state(tmp_path, {})
+
+
+def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
+    write_state(tmp_path, {"b": 1}, {})
+    write_arrays(tmp_path / "all.safetensors", {})
+    with pytest.raises(InputError, match=r"it must have the checksum of all\.safetensors"):
+        read_state(tmp_path, ONE)
+
+
+def test_a_state_from_before_there_were_checksums_is_read(tmp_path: Path) -> None:
+    write_arrays(tmp_path / "all.safetensors", {"a": np.arange(3)})
+    (tmp_path / "state.json").write_text(json.dumps({"format": 1, "a": {"$array": "a"}, "b": 2}))
+    assert_same(read_state(tmp_path, ONE), {"a": np.arange(3), "b": 2})
+
+
+def test_a_newer_format_is_told_from_a_damaged_one(tmp_path: Path) -> None:
+    write_state(tmp_path, {"b": 1}, {})
+    document = json.loads((tmp_path / "state.json").read_text())
+    (tmp_path / "state.json").write_text(json.dumps({**document, "format": 3}))
+    with pytest.raises(
+        InputError, match="has format 3, and this version of holdfast reads 1 to 2, or it is damaged"
+    ) as told:
+        read_state(tmp_path, {})
+    assert not isinstance(told.value, NewerFormatError)
+    seal_anew(tmp_path / "state.json")
+    with pytest.raises(NewerFormatError, match=r"has format 3, and this version of holdfast reads 1 to 2$"):
+        read_state(tmp_path, {})
+
+
+def test_numbers_may_be_left_unread(tmp_path: Path) -> None:
+    write_state(tmp_path, {"a": np.arange(3), "b": 1}, ONE)
+    with (tmp_path / "all.safetensors").open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"x")
+    assert read_state(tmp_path, ONE, are_numbers_checked=False)["b"] == 1
+    with pytest.raises(InputError, match=r"all\.safetensors is damaged: its checksum does not match"):
+        read_state(tmp_path, ONE)
+
+
+@pytest.mark.parametrize("name", ["format", "sha256"])
+def test_names_that_the_document_needs_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="state must not have the names format and sha256"):
+        write_state(tmp_path, {name: 1}, {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_arrays_are_let_go_of_when_they_are_written(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from holdfast.core.errors import InputError
 from holdfast.policies import load_policy
 from holdfast.runs import RunFolder, train
 from holdfast.runs.curves import learning_curves
+from tests.files.seals import seal_anew
 
 FILES = (
     "config.json",
@@ -96,6 +98,11 @@ def mutate(run: Path, draw: random.Random, mark: Path) -> str:
     else:
         data = bytearray(json.dumps(_with_another_value(json.loads(data), draw)).encode())
     path.write_bytes(bytes(data))
+    if path.parent != run and draw.random() < 0.5:
+        # Somebody who knows of checksums makes them anew.
+        with suppress(ValueError):
+            seal_anew(path)
+            return f"{kind} in {name}, sealed anew"
     return f"{kind} in {name}"
 
 

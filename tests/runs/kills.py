@@ -25,21 +25,10 @@ DEEP = [
     *("buffer_size=250", "target_update_interval=50"),
 ]
 TABULAR = [
-    *(
-        "FrozenLake-v1",
-        "--algo",
-        "perq",
-        "--k-max",
-        "4",
-        "--episodes",
-        "4000",
-        "--seed",
-        "5",
-        "--eval-every",
-        "900",
-    ),
-    *("--eval-episodes", "2"),
+    *("FrozenLake-v1", "--episodes", "4000", "--seed", "5", "--eval-every", "900", "--eval-episodes", "2"),
 ]
+NETWORKS = ("perdqn", "dqn", "msa-dqn", "temporl-dqn", "ez-dqn")
+TABLES = ("perq", "q", "msa-q", "temporl-q", "ez-q")
 CONTINUOUS = [
     *("Pendulum-v1", "--algo", "pertd3", "--steps", "420", "--seed", "5", "--eval-every", "200"),
     *("--eval-episodes", "1", "--set", "policy_kwargs={'net_arch': [16]}", "batch_size=8", "learning_starts=60"),
@@ -51,15 +40,21 @@ GAME = [
 ]
 ATARI = ["atari:Breakout", *GAME, "--env-kwargs", "size=36", "max_frames=800"]
 COMMANDS = {
-    "perdqn-1": [*DEEP, "--algo", "perdqn", "--k-max", "3"],
+    **{f"{algo}-1": [*DEEP, "--algo", algo, *([] if algo == "dqn" else ["--k-max", "3"])] for algo in NETWORKS},
     "perdqn-2": [*DEEP, "--algo", "perdqn", "--k-max", "3", "--n-envs", "2"],
-    "dqn-1": [*DEEP, "--algo", "dqn"],
-    "dqn-2": [*DEEP, "--algo", "dqn", "--n-envs", "2"],
+    "perdqn-3": [*DEEP, "--algo", "perdqn", "--k-max", "3", "--n-envs", "3"],
+    "dqn-3": [*DEEP, "--algo", "dqn", "--n-envs", "3"],
     "pertd3-1": CONTINUOUS,
-    "pertd3-2": [*CONTINUOUS, "--n-envs", "2"],
-    "perq-1": TABULAR,
+    "pertd3-3": [*CONTINUOUS, "--n-envs", "3"],
+    **{
+        f"{algo}-1": [algo if part == "pertd3" else part for part in CONTINUOUS]
+        for algo in ("td3", "persac", "sac")
+    },
+    "persac-3": [*("persac" if part == "pertd3" else part for part in CONTINUOUS), "--n-envs", "3"],
+    **{f"{algo}-1": [*TABULAR, "--algo", algo, *([] if algo == "q" else ["--k-max", "4"])] for algo in TABLES},
     "atari-1": [*ATARI, "--n-envs", "1"],
-    "minatar-2": ["minatar:Breakout", *GAME, "--n-envs", "2"],
+    "atari-3": [*ATARI, "--n-envs", "3"],
+    "minatar-3": ["minatar:Breakout", *GAME, "--n-envs", "3"],
 }
 """By algorithm or kind of game, and number of environments."""
 
@@ -71,9 +66,21 @@ def contents(run: Path) -> dict[str, Any]:
     document = json.loads((run / "checkpoint/state.json").read_text())
     agent = document["agent"] or {}
     for episode in agent.get("episodes") or []:
-        del episode["t"]  # SB3's Monitor notes the time
+        del episode["t"]  # SB3's Monitor notes the time, so that the document's own checksum is another one
+    del document["sha256"]["state.json"]
     found = {name: (run / name).read_bytes() for name in (*files, *arrays) if (run / name).exists()}
     return {"state": document, **found}
+
+
+def steps_kept(run: Path) -> int:
+    """The steps of the last complete checkpoint of a run; 0 before the first."""
+    from holdfast.runs import RunFolder
+
+    folder = RunFolder(run)
+    if not folder.is_run:
+        return 0
+    state = folder.read_checkpoint(folder.read_config().algo)
+    return 0 if state is None else int(state["run"]["steps"])
 
 
 def killed_in(calls: int) -> Callable[[], None]:
@@ -130,7 +137,7 @@ def experiment(command: list[str], folder: Path, kills: int, seed: int) -> dict[
         return {"problem": "the training without kills failed"}
     length = time.monotonic() - began
     one = contents(folder / "whole")
-    n_killed, at_calls, n_compared = 0, 0, 0
+    n_killed, at_calls, n_compared, kept = 0, 0, 0, 0
     different: set[str] = set()
 
     def compare() -> None:
@@ -150,12 +157,16 @@ def experiment(command: list[str], folder: Path, kills: int, seed: int) -> dict[
         if code == -signal.SIGKILL:
             n_killed += 1
             at_calls += number % 2
+            done = steps_kept(folder / "killed")
+            if done < kept:
+                return {"problem": f"{kept} steps were kept, and after a kill {done}"}
+            kept = done
         elif code != 0:
             return {"problem": f"a training ended with exit code {code}"}
         else:
             # It came to its end between two kills: what follows happens to another one.
             compare()
-            n_compared += 1
+            n_compared, kept = n_compared + 1, 0
             shutil.rmtree(folder / "killed")
     code = wait(train(command, folder / "killed"))
     if code != 0:
@@ -176,7 +187,7 @@ if __name__ == "__main__":
     parser.add_argument("kills", type=int)
     parser.add_argument("seed", type=int)
     given = parser.parse_args()
-    if given.name.startswith("perq"):
+    if given.name.removesuffix("-1") in TABLES:
         import holdfast.runs.tabular_training
     else:
         import holdfast.runs.deep_training  # noqa: F401

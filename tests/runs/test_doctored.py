@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from holdfast.policies import load_policy
 from holdfast.runs import RunFolder, train
+from tests.files.seals import seal_anew
 from tests.runs.doctored import FILES, copy_of, mutate, payload, use
 from tests.runs.small_runs import BOTH, trained
 
@@ -85,7 +86,7 @@ def test_missing_files_are_refused(name: str, run: Path, options: dict[str, Any]
     (run / name).unlink()
     if name == "config.json":
         assert not RunFolder(run).is_run
-        with pytest.raises(ValueError, match="holds something else"):
+        with pytest.raises(ValueError, match="contains something else"):
             train(options, run)
     else:
         refusals(run, options, name)
@@ -127,7 +128,7 @@ CONFIGS = {
     "no end": {"steps": None, "episodes": None},
     "orders to the terminal": {"label": "\x1b[31mred"},
     "no text": {"environment": 3},
-    "no such algorithm": {"algo": "sarsa"},
+    "no algorithm's name": {"algo": "my sarsa"},
     "a list": {"set": []},
     "half a thread": {"threads": 0.5},
 }
@@ -138,6 +139,18 @@ def test_damaged_configurations_are_refused(change: dict[str, Any], run: Path, o
     path = run / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     assert any("config.json is damaged" in sentence for sentence in refusals(run, options, "config.json"))
+
+
+def test_an_algorithm_that_nobody_here_has_is_not_that_of_the_checkpoint(
+    run: Path, options: dict[str, Any]
+) -> None:
+    """A package may have added such a name, but this run's checkpoint is another agent's."""
+    path = run / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "algo": "sarsa"}))
+    assert refusals(run, options, "config.json")
+    problem = RunFolder(run).status().problem
+    assert problem is not None
+    assert problem.endswith(f"must be a checkpoint of sarsa, not of {options['algo']!r}")
 
 
 def test_a_configuration_that_names_a_pipe_does_not_wait_for_it(run: Path, tmp_path: Path) -> None:
@@ -171,6 +184,7 @@ def test_policies_with_other_arguments_are_refused(change: dict[str, Any], run: 
     path = run / "policy/policy.json"
     document = json.loads(path.read_text())
     path.write_text(json.dumps({**document, "arguments": {**document["arguments"], **change}}))
+    seal_anew(path)
     with pytest.raises(ValueError, match="the saved policy"):
         load_policy(run)
 
@@ -195,6 +209,7 @@ def test_policies_of_skips_with_other_arguments_are_refused(change: dict[str, An
     path = tmp_path / "policy/policy.json"
     document = json.loads(path.read_text())
     path.write_text(json.dumps({**document, "arguments": {**document["arguments"], **change}}))
+    seal_anew(path)
     with pytest.raises(ValueError, match=r"the saved (policy|state) "):
         load_policy(tmp_path)
 
@@ -207,6 +222,7 @@ def test_a_policy_that_does_not_say_what_it_values_values_options(run: Path, kin
     before = load_policy(run).decide(np.zeros(4, np.float32)).values
     assert document["arguments"].pop("valued") == "options"
     path.write_text(json.dumps(document))
+    seal_anew(path)
     np.testing.assert_array_equal(load_policy(run).decide(np.zeros(4, np.float32)).values, before)
 
 
@@ -220,9 +236,11 @@ def test_rows_in_a_huge_file_are_not_all_read(run: Path) -> None:
 @pytest.mark.parametrize("name", ["config.json", "checkpoint/state.json", "policy/policy.json"])
 def test_a_newer_format_is_refused(name: str, run: Path, options: dict[str, Any]) -> None:
     document = json.loads((run / name).read_text())
-    (run / name).write_text(json.dumps({**document, "format": 2}))
+    (run / name).write_text(json.dumps({**document, "format": 3}))
+    if name != "config.json":
+        seal_anew(run / name)
     assert any(
-        "has format 2, and this version of holdfast reads 1" in said for said in refusals(run, options, name)
+        "has format 3, and this version of holdfast reads 1" in said for said in refusals(run, options, name)
     )
 
 
@@ -240,6 +258,7 @@ def test_arrays_of_another_shape_or_type_are_refused(
     for key, array in arrays.items():
         for other in (np.zeros((*array.shape, 2), array.dtype), np.zeros(array.shape, np.float16)):
             save_file({**arrays, key: other}, run / name)
+            seal_anew(run / name)
             if not key.startswith(_OF_ANY_KIND):
                 refusals(run, options, name)
 
@@ -251,6 +270,7 @@ def test_arrays_of_another_name_are_refused(name: str, run: Path, options: dict[
         pytest.skip("a table's checkpoint has no replay")
     first, *others = arrays
     save_file({"../../etc/passwd": arrays[first], **{key: arrays[key] for key in others}}, run / name)
+    seal_anew(run / name)
     refusals(run, options, name)
 
 
@@ -263,9 +283,11 @@ def test_huge_declared_sizes_are_refused(name: str, run: Path, options: dict[str
         entry["shape"], entry["data_offsets"][1] = [2**40], entry["data_offsets"][0] + 2**42
     text = json.dumps(header).encode()
     (run / name).write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
+    seal_anew(run / name)
     if header:
         refusals(run, options, name)
     (run / name).write_bytes((2**62).to_bytes(8, "little") + data[8:])
+    seal_anew(run / name)
     refusals(run, options, name)
 
 
@@ -308,6 +330,7 @@ def test_a_checkpoint_of_another_algorithm_is_refused(
     # Its name alone does not make it one.
     path = run / "checkpoint/state.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "algo": options["algo"]}))
+    seal_anew(path)
     with pytest.raises(ValueError, match=r"saved state|checkpoint must"):
         train(options, run)
 

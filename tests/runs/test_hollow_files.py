@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from holdfast.files import write_arrays
+from tests.files.seals import seal_anew
 from tests.runs.doctored import copy_of
 from tests.runs.small_runs import BOTH, trained
 
@@ -96,8 +97,8 @@ def network(originals: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("states", "sentence"),
     [
-        (2**30, "is too large: its arrays may have 1024 MB"),
-        (11_184_800, "is damaged: it is nearly empty, and says that it has 1023 MB"),
+        (2**30, "is too large: its arrays may have at most 1024 MB"),
+        (11_184_800, "is damaged: it is nearly empty but claims to have 1023 MB"),
     ],
 )
 def test_a_policy_of_a_table(states: int, sentence: str, table: Path) -> None:
@@ -108,13 +109,14 @@ def test_a_policy_of_a_table(states: int, sentence: str, table: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "sentence"), [(100_000, "its arrays may have 1024 MB"), (12_000, "it is nearly empty, and says")]
+    ("width", "sentence"), [(100_000, "its arrays may have at most 1024 MB"), (12_000, "nearly empty but claims")]
 )
 def test_a_policy_of_a_network(width: int, sentence: str, network: Path) -> None:
     """The document asks for the layers that the file says it has."""
     document = json.loads((network / "policy" / "policy.json").read_text())
     document["arguments"]["net_arch"] = [width, width]
     (network / "policy" / "policy.json").write_text(json.dumps(document))
+    seal_anew(network / "policy" / "policy.json")
     hollow_arrays(network / "policy" / "policy.safetensors", {"weights/a": (width, width)}, np.float32)
     said, megabytes = read("evaluate", network, kind="network")
     assert sentence in said
@@ -124,10 +126,10 @@ def test_a_policy_of_a_network(width: int, sentence: str, network: Path) -> None
 @pytest.mark.parametrize(
     ("verb", "name", "megabytes", "sentence"),
     [
-        ("plot", "metrics.csv", 900, "is damaged: it is nearly all holes"),
-        ("plot", "metrics.csv", 9000, "is too large: rows may have 1024 MB"),
-        ("plot evaluations", "evaluations.csv", 900, "is damaged: it is nearly all holes"),
-        ("plot holds", "holds.csv", 900, "is damaged: it is nearly all holes"),
+        ("plot", "metrics.csv", 900, "is damaged: it consists almost entirely of holes"),
+        ("plot", "metrics.csv", 9000, "is too large: rows may have at most 1024 MB"),
+        ("plot evaluations", "evaluations.csv", 900, "is damaged: it consists almost entirely of holes"),
+        ("plot holds", "holds.csv", 900, "is damaged: it consists almost entirely of holes"),
     ],
 )
 def test_rows(verb: str, name: str, megabytes: int, sentence: str, table: Path) -> None:
@@ -143,7 +145,7 @@ def test_rows_of_a_campaign(tmp_path: Path) -> None:
     path.write_text("rung,height\n1,2\n")
     os.truncate(path, 1000 << 20)
     said, megabytes = read("reproduce", tmp_path)
-    assert said.endswith("is damaged: it is nearly all holes")
+    assert said.endswith("is damaged: it consists almost entirely of holes")
     assert megabytes < 50
 
 
@@ -152,6 +154,7 @@ def test_rows_of_which_the_checkpoint_says_that_all_are_needed(table: Path) -> N
     document = json.loads(state.read_text())
     length = document["run"]["bytes"]["metrics"] = 900 << 20
     state.write_text(json.dumps(document))
+    seal_anew(state)
     with (table / "metrics.csv").open("r+b") as file:
         file.seek(length - 1)
         file.write(b"\n")
@@ -167,12 +170,13 @@ def test_tables_of_a_checkpoint(table: Path) -> None:
         np.float64,
     )
     said, megabytes = read("train", table, {**BOTH["table"], "episodes": 20})
-    assert "must have an array of shape" in said
+    assert "is damaged: it is nearly empty but claims to have 6144 MB" in said
     assert megabytes < 50
 
 
 def test_a_table_that_is_all_zeros_but_there_is_read(table: Path) -> None:
     """Zeros on the disk are no holes."""
     write_arrays(table / "policy" / "policy.safetensors", {"tables/q": np.zeros((800_000, 4, 3))})
+    seal_anew(table / "policy" / "policy.safetensors")
     said, _ = read("evaluate", table)
     assert said == "nothing"

@@ -21,7 +21,15 @@ from tests.runs.small_runs import BOTH, TABLE, trained
 
 NAMES = (
     *("config.json", "metrics.csv", "evaluations.csv", "holds.csv", "timing.csv", ".lock", ".a.csv.12ab.part"),
-    *("checkpoint", ".checkpoint.old", ".checkpoint.new-12ab", "policy", ".policy.old", ".policy.new-12ab"),
+    *(
+        "checkpoint",
+        "checkpoint.1",
+        ".checkpoint.old",
+        ".checkpoint.new-12ab",
+        "policy",
+        ".policy.old",
+        ".policy.new-12ab",
+    ),
     *("checkpoint/state.json", "checkpoint/tensors.safetensors", "checkpoint/replay.safetensors"),
     *("policy/policy.json", "policy/policy.safetensors"),
 )
@@ -46,7 +54,7 @@ def elsewhere(original: Path, tmp_path: Path) -> Path:
     folder = copy_of(original, tmp_path / "elsewhere")
     for name in (".mine.12ab.part", ".a.csv.12ab.part"):
         (folder / name).write_text("mine")
-    for name in (".checkpoint.old", ".checkpoint.new-12ab", ".policy.old", ".policy.new-12ab"):
+    for name in ("checkpoint.1", ".checkpoint.old", ".checkpoint.new-12ab", ".policy.old", ".policy.new-12ab"):
         (folder / name).mkdir()
         (folder / name / "mine").write_text("mine")
     return folder
@@ -135,7 +143,7 @@ def test_a_folder_that_goes_while_it_is_trained_in(way: str, options: dict[str, 
             run.symlink_to(another)
 
     meddling = Meddling(meddle)
-    with pytest.raises(InputError, match=f"{run} was removed, renamed or replaced while it was written to"):
+    with pytest.raises(InputError, match=f"{run} was removed, renamed or replaced while it was being written"):
         train(options, run, meddling)
     assert meddling.is_done
     assert everything_in(another) == untouched

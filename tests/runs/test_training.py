@@ -19,7 +19,7 @@ from holdfast.envs import EnvironmentFailedError
 from holdfast.files import read_rows
 from holdfast.policies import ALGORITHMS, load_policy
 from holdfast.runs import RunFolder, train
-from holdfast.runs.config import read_options
+from holdfast.runs.options import read_options
 from holdfast.runs.progress import Silent, TrainingProgress
 from holdfast.runs.session import Session
 from holdfast.runs.stopping import StopRequest, stop_on_signals
@@ -159,10 +159,10 @@ def test_a_longer_network_run_keeps_the_schedules_it_had(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"k_max": 2}, "holds a run with k_max=3, not 2"),
-        ({"set": {"alpha": 0.5}}, "holds a run with alpha=0.1, not 0.5"),
-        ({"environment": "bridge"}, "holds a run with environment='cliff', not 'bridge'"),
-        ({"env_kwargs": {"slip": 0.1}}, "holds a run with no slip"),
+        ({"k_max": 2}, "contains a run with k_max=3, not 2"),
+        ({"set": {"alpha": 0.5}}, "contains a run with alpha=0.1, not 0.5"),
+        ({"environment": "bridge"}, "contains a run with environment='cliff', not 'bridge'"),
+        ({"env_kwargs": {"slip": 0.1}}, "contains a run with no slip"),
     ],
 )
 def test_another_run_in_the_same_folder_is_refused(change: dict[str, Any], sentence: str, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_another_run_in_the_same_folder_is_refused(change: dict[str, Any], sente
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("...")
-    with pytest.raises(ValueError, match="holds something else"):
+    with pytest.raises(ValueError, match="contains something else"):
         trained(TABLE, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -207,7 +207,7 @@ def test_a_run_without_its_checkpoint_begins_anew_and_says_so(tmp_path: Path) ->
     before = contents(tmp_path)
     shutil.rmtree(tmp_path / "checkpoint")
     train(TABLE, tmp_path, Saying())
-    assert "beginning anew" in said[0]
+    assert "starting over" in said[0]
     assert contents(tmp_path) == before
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.runs import train
-from holdfast.runs.config import make_config
+from holdfast.runs.options import make_config
 from holdfast.runs.training import check_agent
 
 SMALL = """
@@ -66,6 +66,6 @@ def test_observations_that_are_texts_are_to_be_left_out() -> None:
 @pytest.mark.usefixtures("small")
 def test_a_wrapper_that_cannot_be_repeated_names_the_way_out_and_what_it_costs() -> None:
     options = {"environment": "small_world:normalized", "steps": 50, "eval_every": 0}
-    with pytest.raises(ValueError, match=r"NormalizeReward .* checkpoint_every=0: the run then cannot go on"):
+    with pytest.raises(ValueError, match=r"NormalizeReward .* checkpoint_every=0: the run then cannot be"):
         train(options, "runs/one")
     assert train({**options, "checkpoint_every": 0.0}, "runs/two").status == "finished"

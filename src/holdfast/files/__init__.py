@@ -1,10 +1,10 @@
-"""Files that a reader sees as the old ones or the new ones, never half of them, and that execute nothing."""
+"""Safe files: readers see the old file or the new one, never a half-written one; reading executes nothing."""
 
 from holdfast.files.arrays import read_arrays, write_arrays
 from holdfast.files.documents import parse_json, read_json, replace_json
 from holdfast.files.entries import Entry, as_entry, make_folders, remove_tree, walk_folders
 from holdfast.files.flushing import flush
-from holdfast.files.folders import find_folder, replace_folder, tidy_folder
+from holdfast.files.folders import find_folder, find_folders, read_newest, replace_folder, tidy_folder
 from holdfast.files.locking import (
     LOCK,
     FolderInUseError,
@@ -25,7 +25,8 @@ from holdfast.files.rows import (
     read_rows,
     rows_bytes,
 )
-from holdfast.files.states import read_document, read_state, write_state
+from holdfast.files.shared_page import shared_page
+from holdfast.files.states import NewerFormatError, read_document, read_state, write_state
 
 __all__ = [
     "LOCK",
@@ -33,9 +34,11 @@ __all__ = [
     "FolderInUseError",
     "FolderLock",
     "LockableFolder",
+    "NewerFormatError",
     "Rows",
     "as_entry",
     "find_folder",
+    "find_folders",
     "flush",
     "folder_in_use",
     "locked_folder",
@@ -46,6 +49,7 @@ __all__ = [
     "read_document",
     "read_json",
     "read_last_rows",
+    "read_newest",
     "read_numbers",
     "read_row_bytes",
     "read_rows",
@@ -56,6 +60,7 @@ __all__ = [
     "replace_folder",
     "replace_json",
     "rows_bytes",
+    "shared_page",
     "sync",
     "tidy_files",
     "tidy_folder",

@@ -1,4 +1,4 @@
-"""JSON documents that may be damaged or somebody else's, and the files they are in."""
+"""JSON documents that may be damaged or foreign, and their files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.core.errors import InputError
 from holdfast.files.entries import Entry, as_entry
 from holdfast.files.replacing import replace_file
 
-__all__ = ["parse_json", "read_json", "replace_json", "to_json"]
+__all__ = ["parse_json", "read_json", "read_json_bytes", "replace_json", "to_json"]
 
 _LARGEST = 64 * 2**20
 _DEEPEST = 64
@@ -21,13 +21,18 @@ def read_json(path: Path | Entry) -> Any:
     """The document in ``path``.
 
     Raises:
-        ValueError: It is missing, damaged, too large or nested too deeply.
+        ValueError: The file is missing, damaged, too large or nested too deeply.
     """
-    return parse_json(as_entry(path).read(_LARGEST, "a document"), path)
+    return parse_json(read_json_bytes(path), path)
+
+
+def read_json_bytes(path: Path | Entry) -> bytes:
+    """The text of the document in ``path``; see ``read_json``."""
+    return as_entry(path).read(_LARGEST, "a document")
 
 
 def parse_json(text: bytes, path: Path | Entry) -> Any:
-    """The document that ``text`` from ``path`` is: strict JSON, every name once."""
+    """The document in ``text``, which was read from ``path``: strict JSON in which every name occurs once."""
     try:
         document = json.loads(
             text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_distinct
@@ -40,7 +45,7 @@ def parse_json(text: bytes, path: Path | Entry) -> Any:
 
 
 def replace_json(path: Path | Entry, document: Any, indent: int | None = 2) -> None:
-    """Write a document, as a whole or not at all, and onto the disk."""
+    """Write a document to disk, as a whole or not at all."""
     text = to_json(document, path, indent)
     with replace_file(path) as file:
         file.write(text.encode())
@@ -48,19 +53,19 @@ def replace_json(path: Path | Entry, document: Any, indent: int | None = 2) -> N
 
 
 def to_json(document: Any, path: Path | Entry, indent: int | None = None) -> str:
-    """The text of a document that is to be written to ``path``, and that ``read_json`` will read.
+    """The text of a document, to be written to ``path`` in a form that ``read_json`` can read.
 
     Raises:
-        ValueError: It is too large, or no JSON.
+        ValueError: The document is too large or not JSON.
     """
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
     if len(text.encode()) > _LARGEST or _depth(document) > _DEEPEST:
-        raise InputError(f"{path} would be too large or nested too deeply to be read again")
+        raise InputError(f"{path} would be too large or nested too deeply to be read back")
     return text
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _finite(text: str) -> float:
@@ -71,7 +76,7 @@ def _finite(text: str) -> float:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands in it twice")
+        raise ValueError("a name occurs twice")
     return found
 
 

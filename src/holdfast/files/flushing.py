@@ -1,4 +1,4 @@
-"""Seeing to it that what was written is on the disk."""
+"""Making sure that written data is on disk."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["flush"]
 
 
 def flush(path: Path | Entry) -> None:
-    """Wait until a file, or the list of what is in a folder, is on the disk."""
+    """Wait until a file, or a folder's list of names, is on disk."""
     (path if isinstance(path, Entry) else Entry(path)).flush()

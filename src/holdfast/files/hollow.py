@@ -1,4 +1,4 @@
-"""Files that say that they are large and have next to nothing on the disk."""
+"""Files that claim to be large but have almost nothing on disk."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import os
 __all__ = ["is_hollow"]
 
 _LARGE = 64 * 2**20
-"""Bytes below which it does not matter."""
+"""Files below this size, in bytes, are not checked."""
 _SHARE = 16
-"""One part in this many must be there."""
+"""At least 1/16 of the bytes must be on disk."""
 
 
 def is_hollow(handle: int) -> bool:
-    """Whether a large open file is nearly all holes; False where the system does not tell."""
+    """Whether a large open file consists almost entirely of holes; False if the system cannot tell."""
     size = os.fstat(handle).st_size
     if size < _LARGE or not hasattr(os, "SEEK_DATA"):
         return False
@@ -25,7 +25,7 @@ def is_hollow(handle: int) -> bool:
             end = os.lseek(handle, begin, os.SEEK_HOLE)
             there += end - begin
     except OSError as error:
-        # Else the system does not tell after all.
+        # Any other error means that the system cannot tell after all.
         if error.errno != errno.ENXIO:
             return False
     finally:

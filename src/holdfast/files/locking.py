@@ -1,4 +1,4 @@
-"""A folder that one process at a time writes to."""
+"""Folders that only one process at a time may write to."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ LOCK = ".lock"
 """Name of the file that locks a folder."""
 
 _MARKER = ".lock.held"
-"""Name of the file that is there while a folder is locked, where the system locks no files."""
+"""Name of the file that exists while a folder is locked, on systems that cannot lock files."""
 
 _LOCKED_BYTES = 1
-"""The first bytes of the file, which Windows lets nobody read who has not locked them."""
+"""First bytes of the file; on Windows, only the process that locked them can read them."""
 
 _TRIES = 5
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
 
 class FolderInUseError(InputError):
-    """Another process writes to the folder."""
+    """Another process is writing to the folder."""
 
 
 class FolderLock:
@@ -46,7 +46,7 @@ class FolderLock:
 
     Args:
         folder: The folder.
-        handle: Of the locked file.
+        handle: Handle of the lock file.
     """
 
     def __init__(self, folder: Entry, handle: int) -> None:
@@ -54,25 +54,25 @@ class FolderLock:
         self._handle = handle
 
     def check(self) -> None:
-        """See whether the folder is still the one that was locked.
+        """Check that the folder is still the one that was locked.
 
         Raises:
-            InputError: It was removed, or another one has its name.
+            InputError: It was removed, or another folder has its name.
         """
         if not _is_same(self._handle, self._folder / LOCK):
             raise InputError(
-                f"{self._folder} was removed, renamed or replaced while it was written to: "
+                f"{self._folder} was removed, renamed or replaced while it was being written: "
                 "nothing more can be stored in it"
             )
 
 
 @contextmanager
 def locked_folder(folder: Path | Entry) -> Iterator[FolderLock]:
-    """Be the one who writes to ``folder``, for as long as the block lasts; the lock dies with the process.
+    """Hold the lock on ``folder`` for as long as the block lasts; the lock ends with the process.
 
     Raises:
-        FolderInUseError: Another process is.
-        InputError: The lock's file is none, or is another file, too.
+        FolderInUseError: Another process holds it.
+        InputError: The lock file is not a plain file, or has a second name.
     """
     entry = folder if isinstance(folder, Entry) else Entry(folder)
     lock = entry / LOCK
@@ -89,7 +89,7 @@ def locked_folder(folder: Path | Entry) -> Iterator[FolderLock]:
 
 
 class LockableFolder:
-    """A folder that one process at a time writes to.
+    """A folder that only one process at a time may write to.
 
     Args:
         entry: The folder.
@@ -101,10 +101,10 @@ class LockableFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the one who writes, for as long as the block lasts; the lock dies with the process.
+        """Hold the lock for as long as the block lasts; the lock ends with the process.
 
         Raises:
-            FolderInUseError: Another process is.
+            FolderInUseError: Another process holds it.
         """
         with locked_folder(self.entry) as self._lock:
             try:
@@ -113,10 +113,10 @@ class LockableFolder:
                 self._lock = None
 
     def check_lock(self) -> None:
-        """See whether the folder that was locked is still there.
+        """Check that the locked folder still exists.
 
         Raises:
-            ValueError: It was removed or replaced meanwhile.
+            ValueError: It was removed or replaced in the meantime.
         """
         if self._lock is not None:
             self._lock.check()
@@ -136,14 +136,14 @@ def folder_in_use(folder: Path | Entry) -> bool:
 
 
 def remove_lock(folder: Path | Entry) -> None:
-    """Remove the lock's file; only for who holds it."""
+    """Remove the lock file; only the process that holds the lock calls this."""
     entry = folder if isinstance(folder, Entry) else Entry(folder)
     (entry / LOCK).remove()
 
 
 @contextmanager
 def _held(handle: int, folder: Entry) -> Iterator[None]:
-    """Hold the lock, which closing the handle lets go of."""
+    """Hold the lock; closing the handle releases it."""
     try:
         is_taken = _lock(handle)
     except OSError as error:
@@ -159,7 +159,7 @@ def _held(handle: int, folder: Entry) -> Iterator[None]:
 
 
 def _lock(handle: int) -> bool:
-    """Take the lock; somebody who only looks whether it is taken has it for a moment."""
+    """Take the lock; a process that only checks the lock holds it for a moment, so try several times."""
     for _ in range(_TRIES):
         if lock_descriptor(handle, blocking=False):
             return True
@@ -172,7 +172,7 @@ def _is_free(handle: int, folder: Entry) -> bool:
         return _lock(handle)
     except OSError as error:
         if error.errno == errno.EBADF:
-            # A network's file that may only be read cannot be locked, nor could it be seen who does.
+            # A read-only file on a network drive cannot be locked, and its owner cannot be seen either.
             return True
         if error.errno not in _NO_LOCKS:
             raise
@@ -184,7 +184,7 @@ def _is_free(handle: int, folder: Entry) -> bool:
 
 
 def _note_owner(handle: int) -> None:
-    """Write down who holds the lock."""
+    """Write down which process holds the lock."""
     os.ftruncate(handle, 0)
     os.lseek(handle, 0, os.SEEK_SET)
     os.write(handle, b" " * _LOCKED_BYTES + str(os.getpid()).encode())
@@ -201,7 +201,7 @@ def _in_use(folder: Entry, owner: int | None) -> FolderInUseError:
 
 
 def _is_same(handle: int, lock: Entry) -> bool:
-    """Whether the open file is still the one under its name."""
+    """Whether the open file is still the one with its name."""
     try:
         named = lock.status()
     except (InputError, OSError):
@@ -210,12 +210,12 @@ def _is_same(handle: int, lock: Entry) -> bool:
     return named is not None and (found.st_dev, found.st_ino) == (named.st_dev, named.st_ino)
 
 
-# Without locks of the system ------------------------------------------------------------------------------------
+# On systems without file locks ----------------------------------------------------------------------------------
 
 
 @contextmanager
 def _marked(folder: Entry) -> Iterator[None]:
-    """Hold a lock that is a file: one whose process is gone counts for nothing."""
+    """Hold a lock that is a file; it counts for nothing once its process is gone."""
     marker = SoftFileLock(folder.path / _MARKER)
     try:
         marker.acquire(timeout=_TRIES * 0.02, poll_interval=0.02)

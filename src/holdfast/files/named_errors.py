@@ -1,4 +1,4 @@
-"""Errors of the system that say which file they are about: a full disk is one somewhere."""
+"""System errors that name the file they are about, so that a full disk can be found."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class NamedFile(io.FileIO):
     """An open file whose errors name it.
 
     Args:
-        handle: Of the file; closed with it.
-        mode: As of ``open``.
-        path: What it is called in errors.
+        handle: Handle of the file; closed with it.
+        mode: Mode, as for ``open``.
+        path: Name of the file in errors.
     """
 
     def __init__(self, handle: int, mode: str, path: Path) -> None:
@@ -26,14 +26,14 @@ class NamedFile(io.FileIO):
         self.path = path
 
     def write(self, data: Any, /) -> int:
-        """Write as much as is possible."""
+        """Write as much as possible."""
         with named_errors(self.path):
             return super().write(data)
 
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Let errors name the whole path, not nothing or only the name at its end."""
+    """Make errors name the whole path, not only its last part or nothing at all."""
     try:
         yield
     except OSError as error:
@@ -43,7 +43,7 @@ def named_errors(path: Path) -> Iterator[None]:
 
 
 def sync(file: IO[Any]) -> None:
-    """Wait until all that was written to an open file is on the disk."""
+    """Wait until everything written to an open file is on disk."""
     file.flush()
     raw = getattr(file, "raw", None)
     if isinstance(raw, NamedFile):

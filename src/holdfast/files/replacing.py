@@ -19,9 +19,9 @@ _UNFINISHED = re.compile(r"\..+\.[0-9a-f]+\.part")
 
 @contextmanager
 def replace_file(path: Path | Entry) -> Iterator[BinaryIO]:
-    """Give a file to write to; what was written takes the place of ``path`` when all went well and is on the disk.
+    """Provide a file to write to; once the block succeeds and the data is on disk, it replaces ``path``.
 
-    If an exception leaves the block, the old file stays as it was and the new one is removed.
+    If the block raises an exception, the old file stays unchanged and the new one is removed.
     """
     entry = as_entry(path)
     name = entry.path.name
@@ -32,17 +32,17 @@ def replace_file(path: Path | Entry) -> Iterator[BinaryIO]:
             sync(file)
         unfinished.rename(name)
     except BaseException as error:
-        # Where the folder is gone, the file is.
+        # If the folder is gone, so is the file.
         with suppress(OSError):
             unfinished.remove()
         if isinstance(error, OSError) and error.filename == str(unfinished.path):
-            # The user has asked for the other one, and never sees this.
+            # Users know only the file that they asked for, not this one.
             error.filename = str(entry.path)
         raise
 
 
 def tidy_files(folder: Entry) -> None:
-    """Clear away what a killed process left of replacements; only for who may make them."""
+    """Remove what a killed process left of replacements; only the process that may make them calls this."""
     for name in folder.listed():
         if _UNFINISHED.fullmatch(name) and (folder / name).is_file:
             (folder / name).remove()

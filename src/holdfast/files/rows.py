@@ -1,7 +1,7 @@
-"""Rows of numbers that are only ever appended to a CSV file.
+"""Rows of numbers in a CSV file that only ever grows.
 
-Whoever keeps a checkpoint remembers how long the file was then; going on from there cuts it back to that length,
-so that no row is there twice and none is torn.
+A checkpoint records the file's length at that moment. Continuing from a checkpoint cuts the file back to that
+length, so that no row is repeated and none is torn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Number = int | float | None
 _LARGEST = 2**30
 _LONGEST_LINE = 1024
 _LONGEST_ANYWHERE = 2**20
-"""Bytes after which a line must have ended: a file of zeros has none."""
+"""Bytes within which a line must end; a file of zeros has no line ends at all."""
 
 
 class Rows:
@@ -36,11 +36,11 @@ class Rows:
 
     Args:
         path: The file.
-        columns: Its header.
-        length: Bytes to keep of the file that is there; None begins a new one.
+        columns: Names of the columns.
+        length: Bytes to keep of an existing file; None begins a new one.
 
     Raises:
-        ValueError: The file is not one with these columns and at least this length.
+        ValueError: The file does not have these columns, or is shorter than ``length``.
     """
 
     def __init__(self, path: Path | Entry, columns: Sequence[str], length: int | None = None) -> None:
@@ -68,7 +68,7 @@ class Rows:
         return (",".join(self.columns) + "\n").encode()
 
     def begin(self) -> None:
-        """Cut the file back to the length that is to be kept, or begin a new one."""
+        """Cut the file back to the length to keep, or begin a new one."""
         if self._length is None:
             self._file = self._entry.create()
             self._file.write(self._header)
@@ -83,22 +83,22 @@ class Rows:
         return self._file
 
     def append(self, *values: Number) -> None:
-        """One more row; reading it gives the same numbers. None is an empty cell."""
+        """Append one row; reading it gives back the same numbers. None becomes an empty cell."""
         if len(values) != len(self.columns):
             raise ValueError(f"a row must have {len(self.columns)} values, not {len(values)}")
         self._open_file.write((",".join(map(_cell, values)) + "\n").encode())
 
     def flush(self) -> int:
-        """Wait until all rows are on the disk; the file's length then."""
+        """Wait until all rows are on disk; return the file's length."""
         sync(self._open_file)
         return self._open_file.tell()
 
     def show(self) -> None:
-        """Let other readers see all rows."""
+        """Make all rows visible to other readers."""
         self._open_file.flush()
 
     def close(self) -> None:
-        """No more rows."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
 
@@ -106,41 +106,41 @@ class Rows:
 def read_rows(
     path: Path | Entry, columns: Sequence[str] | None = None, length: int | None = None
 ) -> dict[str, list[float]]:
-    """The columns of a file of ``Rows``, an empty cell as NaN; a torn last line is left out.
+    """The columns of a file of ``Rows``; empty cells become NaN, and a torn last line is left out.
 
     Args:
         path: The file.
-        columns: Those that it must have at least.
+        columns: Columns that it must have, possibly among others.
         length: Bytes to read; None for all.
 
     Raises:
-        ValueError: It is not such a file.
+        ValueError: The file is not of this kind.
     """
     return _columns(read_row_bytes(path, length), path, columns)
 
 
 def read_row_bytes(path: Path | Entry, length: int | None = None) -> bytes:
-    """What is in a file of ``Rows``; one that says that it is large and has no rows is not read to its end.
+    """The contents of a file of ``Rows``; a file that claims to be large but has no rows is not read to its end.
 
     Args:
         path: The file.
         length: Bytes to read; None for all.
 
     Raises:
-        ValueError: It is missing, too large, or something else.
+        ValueError: The file is missing, too large, or not of this kind.
     """
     if length is not None and length > _LARGEST:
-        raise InputError(f"{path} is too large: rows may have {_LARGEST >> 20} MB")
+        raise InputError(f"{path} is too large: rows may have at most {_LARGEST >> 20} MB")
     left = _LARGEST if length is None else length
     parts = []
     has_zeros = False
     with as_entry(path).open_to_read(_LARGEST if length is None else None, "rows") as file:
         if is_hollow(file.fileno()):
-            raise InputError(f"{path} is damaged: it is nearly all holes")
+            raise InputError(f"{path} is damaged: it consists almost entirely of holes")
         while part := file.read(min(_LONGEST_ANYWHERE, left)):
             if len(part) == _LONGEST_ANYWHERE and b"\n" not in part:
                 raise InputError(f"{path} is damaged: it has a line of more than {_LONGEST_ANYWHERE >> 20} MB")
-            # A crash may leave zeros at the end; a line of them is no row, however many more there are.
+            # A crash may leave zeros at the end; a line of zeros is not a row, however many there are.
             zero = 0 if has_zeros else part.find(b"\0")
             has_zeros = zero >= 0
             if has_zeros and len(part) == _LONGEST_ANYWHERE and b"\n" in part[zero:]:
@@ -151,10 +151,10 @@ def read_row_bytes(path: Path | Entry, length: int | None = None) -> bytes:
 
 
 def read_last_rows(path: Path | Entry, columns: Sequence[str], n: int) -> dict[str, list[float]]:
-    """The last ``n`` rows of a file of ``Rows``, without reading all the others.
+    """The last ``n`` rows of a file of ``Rows``, without reading the others.
 
     Raises:
-        ValueError: It is not such a file.
+        ValueError: The file is not of this kind.
     """
     with as_entry(path).open_to_read() as file:
         header = file.readline(_LONGEST_LINE)
@@ -168,27 +168,27 @@ def read_last_rows(path: Path | Entry, columns: Sequence[str], n: int) -> dict[s
 
 
 def read_numbers(path: Path | Entry, columns: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """The columns of a file of ``Rows`` with exactly these columns, as arrays; quicker where there are many rows.
+    """The columns of a file of ``Rows`` with exactly these columns, as arrays; faster if there are many rows.
 
     Raises:
-        ValueError: It is not such a file.
+        ValueError: The file is not of this kind.
     """
     return parse_numbers(read_row_bytes(path), columns, path)
 
 
 def parse_numbers(data: bytes, columns: Sequence[str], path: Path | Entry) -> dict[str, NDArray[np.float64]]:
-    """The same of what was read from ``path`` already.
+    """Like ``read_numbers``, for bytes that were already read from ``path``.
 
     Raises:
-        ValueError: It is not such a file.
+        ValueError: The file is not of this kind.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # said of a file without a row
+            warnings.simplefilter("ignore", UserWarning)  # raised for a file without rows
             lines = io.StringIO(data.decode())
             table = np.loadtxt(lines, delimiter=",", skiprows=1, ndmin=2, comments=None)
     except ValueError:
-        # Empty cells and damages, which the other reader tells apart.
+        # Empty cells or damage; the other reader tells them apart.
         table = np.array(list(_columns(data, path, columns).values())).T
     if table.size == 0:
         table = np.empty((0, len(columns)))
@@ -198,7 +198,7 @@ def parse_numbers(data: bytes, columns: Sequence[str], path: Path | Entry) -> di
 
 
 def rows_bytes(columns: Mapping[str, Sequence[Number]]) -> bytes:
-    """What a file of ``Rows`` with these columns has in it; they must be of one length."""
+    """The contents of a file of ``Rows`` with these columns, which must have the same length."""
     lines = [",".join(columns)]
     lines += map(",".join, zip(*(map(_cell, values) for values in columns.values()), strict=True))
     return ("\n".join(lines) + "\n").encode()
@@ -222,12 +222,12 @@ def _columns(data: bytes, path: Path | Entry, columns: Sequence[str] | None) -> 
             try:
                 found[name].append(float(cell) if cell else float("nan"))
             except ValueError:
-                raise InputError(f"{path} is damaged: {cell[:40]!r} in line {number} is no number") from None
+                raise InputError(f"{path} is damaged: {cell[:40]!r} in line {number} is not a number") from None
     return found
 
 
 def _cell(value: Number) -> str:
     if value is None:
         return ""
-    # As a float: NumPy's scalars have a text of their own.
+    # As a float, because NumPy's scalars have their own representation.
     return repr(float(value)).removesuffix(".0")

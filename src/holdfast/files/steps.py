@@ -1,8 +1,8 @@
-"""One step into a folder: looking at a name, opening, making and removing it, without following a link.
+"""One step into a folder: inspecting, opening, making and removing a name, without following a link.
 
-A step is taken from the handle of a folder where the system has such handles, so that nobody can exchange the
-folder in between; elsewhere the handle is None and the name is a whole path. Nothing here waits for a partner, as
-opening a pipe would.
+On systems where folders have handles, a step starts from the folder's handle, so that no other process can swap
+the folder in between. On others, the handle is None and the name is a whole path. Nothing here blocks, as opening
+a pipe would.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = [
     "FOLLOWED",
     "HAS_HANDLES",
     "LISTED",
+    "NOT_FOLLOWED",
     "PASSED",
-    "PLAIN",
     "in_folder",
     "inner_folder",
     "is_file",
@@ -39,14 +39,14 @@ HAS_HANDLES = (
     and os.supports_dir_fd.issuperset((os.mkdir, os.open, os.rename, os.rmdir, os.stat, os.unlink))
     and os.listdir in os.supports_fd
 )
-"""Whether folders have handles from which steps can be taken."""
+"""Whether the system has folder handles from which steps can be taken."""
 
 CAN_FLUSH_FOLDERS = hasattr(os, "O_DIRECTORY")
-"""Whether the list of what is in a folder can be flushed by itself; Windows sees to it alone."""
+"""Whether a folder's list of names can be flushed by itself; Windows does so on its own."""
 
 
 def _flags(*names: str) -> int:
-    """Those of the named flags that the system has."""
+    """The named flags, as far as the system has them."""
     found = 0
     for name in names:
         found |= getattr(os, name, 0)
@@ -54,35 +54,35 @@ def _flags(*names: str) -> int:
 
 
 FOLLOWED = _flags("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT")
-"""For opening what may be a link."""
-PLAIN = FOLLOWED | _flags("O_NOFOLLOW")
-"""For opening what must be none."""
+"""Flags to open what may be a link."""
+NOT_FOLLOWED = FOLLOWED | _flags("O_NOFOLLOW")
+"""Flags to open what must not be a link."""
 LISTED = os.O_RDONLY | _flags("O_DIRECTORY", "O_NONBLOCK", "O_CLOEXEC")
-"""For opening a folder."""
+"""Flags to open a folder."""
 PASSED = _flags("O_PATH", "O_DIRECTORY", "O_CLOEXEC") if hasattr(os, "O_PATH") else LISTED
-"""For opening a folder that is on the way, which need not be one that may be listed."""
+"""Flags to open a folder on the way, which need not be readable."""
 
 _LINK_TAGS = (0xA000000C, 0xA0000003)
-"""Of links and junctions on Windows."""
+"""Tags of links and junctions on Windows."""
 
 
 def in_folder(folder: int | None) -> dict[str, int]:
-    """The argument that says in which folder a name is."""
+    """The argument that names the folder of a relative name."""
     return {} if folder is None else {"dir_fd": folder}
 
 
 def lstat(name: str, folder: int | None) -> os.stat_result:
-    """What the system says of a name, and not of what it leads to."""
+    """The status of the name itself, not of a link's target."""
     return os.stat(name, follow_symlinks=False, **in_folder(folder))
 
 
 def is_folder(found: os.stat_result) -> bool:
-    """Whether it is a folder, and no link to one."""
+    """Whether it is a folder, not a link to one."""
     return stat.S_ISDIR(found.st_mode) and not _is_link(found)
 
 
 def is_file(found: os.stat_result) -> bool:
-    """Whether it is a plain file, and no link to one."""
+    """Whether it is a plain file, not a link to one."""
     return stat.S_ISREG(found.st_mode) and not _is_link(found)
 
 
@@ -91,17 +91,17 @@ def _is_link(found: os.stat_result) -> bool:
 
 
 def not_a_folder(path: Path) -> InputError:
-    """What is said of a link, a file or a pipe where a folder must be."""
-    return InputError(f"{path} must be a folder, and is a link or something else: remove it")
+    """The error for a link, a file or a pipe where a folder must be."""
+    return InputError(f"{path} must be a folder, but is a link or something else: remove it")
 
 
 def not_a_file(path: Path, kind: str) -> InputError:
-    """What is said of a link, a folder or a pipe where a plain file must be; ``kind`` says which."""
+    """The error for anything but a plain file where one must be; ``kind`` names it."""
     return InputError(f"{path} must be a plain file, not {kind}")
 
 
 def kind_of(found: os.stat_result) -> str:
-    """What something is that is no plain file, in a word or two."""
+    """A word or two for anything that is not a plain file."""
     if _is_link(found):
         return "a link"
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
@@ -117,7 +117,7 @@ def inner_folder(name: str, folder: int, flags: int, path: Path) -> int:
     """A handle of the folder ``path``, which is ``name`` in ``folder``.
 
     Raises:
-        InputError: It is a link, or something else.
+        InputError: It is a link, or not a folder.
     """
     try:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
@@ -128,13 +128,13 @@ def inner_folder(name: str, folder: int, flags: int, path: Path) -> int:
 
 
 def remove_name(name: str, folder: int | None) -> None:
-    """Remove what is no folder; nothing need be there."""
+    """Remove anything but a folder; it is not an error if nothing exists."""
     with suppress(FileNotFoundError):
         os.unlink(name, **in_folder(folder))
 
 
 def remove_with_contents(name: str, folder: int | None) -> None:
-    """Remove whatever has this name; of a link, never what it leads to."""
+    """Remove whatever has this name; never a link's target."""
     try:
         found = lstat(name, folder)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Runs: train any agent into a folder that says everything about it, and go on exactly from where it stopped.
+"""Runs: train any agent in a folder that records everything about it, and continue exactly where it stopped.
 
 Names are imported when they are first used.
 """
@@ -10,11 +10,14 @@ from holdfast.core.lazy_names import lazy_names
 if TYPE_CHECKING:
     from holdfast.runs.config import RunConfig
     from holdfast.runs.directory import RunFolder, RunInUseError, RunStatus, find_runs
+    from holdfast.runs.frames import read_runs
     from holdfast.runs.progress import Reporter, TrainingProgress
+    from holdfast.runs.session import Evaluated
     from holdfast.runs.stopping import StopRequest
     from holdfast.runs.training import Outcome, train
 
 __all__ = [
+    "Evaluated",
     "Outcome",
     "Reporter",
     "RunConfig",
@@ -24,7 +27,10 @@ __all__ = [
     "StopRequest",
     "TrainingProgress",
     "find_runs",
+    "read_runs",
     "train",
 ]
 
-__getattr__ = lazy_names(__name__, __all__, ("config", "directory", "progress", "stopping", "training"))
+__getattr__ = lazy_names(
+    __name__, __all__, ("config", "directory", "frames", "progress", "stopping", "session", "training")
+)

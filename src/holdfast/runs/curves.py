@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.errors import InputError
 from holdfast.draw import Curve, Panel, algorithm_color
 from holdfast.files import read_rows
-from holdfast.policies.algorithms import ALGORITHMS
+from holdfast.policies.algorithms import ALGORITHMS, algorithm_title
 from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
 from holdfast.runs.session import EVALUATION_COLUMNS, HOLD_COLUMNS, METRIC_COLUMNS
@@ -29,11 +29,12 @@ __all__ = [
     "rolling_mean",
 ]
 
-Floats = NDArray[np.float64]
 Run = tuple[RunConfig, Floats, Floats]
-"""What is known of a run: where, and what."""
+"""A run's values: where on the axis, and what."""
 
 _POINTS = 200
+_LONGEST = 10_000
+"""The longest possible hold if no argument says so."""
 
 
 class NothingToShowError(InputError):
@@ -42,12 +43,12 @@ class NothingToShowError(InputError):
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that a curve can show.
+    """A quantity that a curve can show.
 
     Attributes:
-        title: What it is, for the axis.
+        title: Title of the axis.
         of_evaluations: Whether it is read from the evaluations, rather than from the training episodes.
-        of: How it is read from the rows.
+        of: Computes it from the rows.
     """
 
     title: str
@@ -70,16 +71,16 @@ QUANTITIES = {
 def learning_curves(
     paths: Sequence[Path], quantity: str = "return", over: str = "step", window: int = 20
 ) -> list[Panel]:
-    """One panel per environment and its arguments, in it one curve per setting.
+    """One panel per environment (with its arguments), with one curve per setting.
 
-    Runs that differ in nothing but their seed and length make up one curve, as far as all of them go; of two with
-    the same seed the longer one counts.
+    Runs that differ only in seed and length form one curve, up to the end of the shortest; of two runs with the
+    same seed, the longer one counts.
 
     Args:
         paths: Folders of runs.
         quantity: One of ``QUANTITIES``.
         over: ``"step"`` or ``"episode"``.
-        window: Episodes that each point is the mean of; evaluations are shown as they are.
+        window: Episodes averaged per point; evaluations are not averaged.
 
     Raises:
         ValueError: A run is damaged or has nothing to show yet.
@@ -92,7 +93,7 @@ def learning_curves(
         place = json.dumps([config.label, config.env_kwargs], sort_keys=True)
         titles[place] = _title(config)
         of_setting = groups.setdefault(place, {}).setdefault(_setting(config), {})
-        # The same seed is the same run: of two, the longer one says more.
+        # The same seed is the same run: keep the longer of the two.
         if config.seed not in of_setting or x[-1] > of_setting[config.seed][1][-1]:
             of_setting[config.seed] = (config, x, y)
     return [
@@ -108,7 +109,7 @@ def holds_over_training(path: Path) -> tuple[Floats, Floats, str]:
     """How long actions were held in the evaluations of a run.
 
     Returns:
-        Steps of the evaluations (n,), which part of their decisions was held for 1..K steps (n, K), and a title.
+        Steps of the evaluations (n,), the share of their decisions held for 1..K steps (n, K), and a title.
 
     Raises:
         ValueError: The run is damaged or has no evaluation yet.
@@ -119,14 +120,17 @@ def holds_over_training(path: Path) -> tuple[Floats, Floats, str]:
     if len(rows["step"]) == 0:
         raise NothingToShowError(f"{folder.holds} has nothing to show: the run has no evaluation")
     held, decisions = rows["held"], rows["decisions"]
-    if not np.isin(held, np.arange(1, config.k_max + 1)).all():
-        raise InputError(f"{folder.holds} is damaged: actions must be held for 1 to {config.k_max} steps")
+    # A user's own agent may limit its holds by something other than k_max.
+    is_known = config.algo in ALGORITHMS or "k_max" in config.arguments
+    longest = config.k_max if is_known else int(min(max(held.max(), 1), _LONGEST))
+    if not np.isin(held, np.arange(1, longest + 1)).all():
+        raise InputError(f"{folder.holds} is damaged: actions must be held for 1 to {longest} steps")
     if not all((np.isfinite(numbers) & (numbers >= 0.0)).all() for numbers in (rows["step"], decisions)):
         raise InputError(f"{folder.holds} is damaged: steps and decisions must be numbers of at least 0")
     if decisions.max() > 2**53:
         raise InputError(f"{folder.holds} is damaged: there must be fewer decisions")
     steps, evaluation = np.unique(rows["step"], return_inverse=True)
-    counts = np.zeros((len(steps), config.k_max))
+    counts = np.zeros((len(steps), longest))
     np.add.at(counts, (evaluation, held.astype(int) - 1), decisions)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     return steps, shares, f"{_title(config)}, {_short_name(config)}"
@@ -139,7 +143,7 @@ def _title(config: RunConfig) -> str:
 
 
 def _setting(config: RunConfig) -> str:
-    """What runs of one curve have in common: everything but seed and length."""
+    """What the runs of one curve share: everything but seed and length."""
     arguments = dict(config.arguments)
     if arguments.get("schedule_steps") == config.steps:
         arguments.pop("schedule_steps", None)
@@ -159,7 +163,7 @@ def _trace(folder: RunFolder, quantity: Quantity, over: str, window: int) -> tup
 
 
 def rolling_mean(values: Floats, window: int) -> Floats:
-    """The mean of the last ``window`` values, or of as many as there are."""
+    """The mean of the last ``window`` values, or of all if there are fewer."""
     sums = np.cumsum(np.concatenate([[0.0], values]))
     ends = np.arange(1, len(values) + 1)
     starts = np.maximum(ends - window, 0)
@@ -174,7 +178,7 @@ def _curves(settings: list[list[Run]], of_evaluations: bool) -> list[Curve]:
         config = runs[0][0]
         last = min(x[-1] for _, x, _ in runs)
         common = runs[0][1][runs[0][1] <= last]
-        # Evaluations that all runs have at the same steps are shown as they are.
+        # Evaluations that all runs made at the same steps need no resampling.
         is_marked = of_evaluations and all(np.array_equal(x[x <= last], common) for _, x, _ in runs)
         grid, mean, low, high = mean_curve([run[1:] for run in runs], common if is_marked else None)
         color = algorithm_color(config.algo)
@@ -200,25 +204,25 @@ def _curves(settings: list[list[Run]], of_evaluations: bool) -> list[Curve]:
 def mean_curve(
     traces: Sequence[tuple[Floats, Floats]], at: Floats | None = None
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean of several runs as far as all of them go, and its interval.
+    """Mean of several runs, with its interval, up to the end of the shortest.
 
     Args:
-        traces: Where each run had values, in rising order, and these.
-        at: Where the mean is taken; None for points at even distances.
+        traces: For each run, the points in ascending order, and the values there.
+        at: Points at which to take the mean; None for evenly spaced ones.
 
     Returns:
-        Where, the mean, and the ends of its interval, each (n,).
+        The points, the mean, and the ends of its interval, each (n,).
     """
     if at is None:
         first, last = max(x[0] for x, _ in traces), min(x[-1] for x, _ in traces)
         at = np.linspace(first, last, _POINTS) if last > first else np.array([first])
-    # What was known at each point: the last value before it.
+    # The value at each point is the last one known by then.
     values = np.array([y[np.maximum(np.searchsorted(x, at, side="right") - 1, 0)] for x, y in traces])
     return at, *mean_interval(values)
 
 
 def _labels(configs: list[RunConfig]) -> list[str]:
-    """Names that tell settings apart: the algorithm, its K, and what else differs between settings of the same."""
+    """Labels of settings: the algorithm, its K, and whatever else distinguishes settings of that algorithm."""
     names = [_short_name(config) for config in configs]
     labels = []
     for config, name in zip(configs, names, strict=True):
@@ -231,10 +235,10 @@ def _labels(configs: list[RunConfig]) -> list[str]:
 
 
 def _told(config: RunConfig) -> dict[str, Any]:
-    """What a label may tell: the arguments of the algorithm."""
+    """What a label may mention: the arguments of the algorithm."""
     return dict(json.loads(_setting(config))[2])
 
 
 def _short_name(config: RunConfig) -> str:
-    title = ALGORITHMS[config.algo].title
+    title = algorithm_title(config.algo)
     return f"{title}, {config.held}" if config.held else title

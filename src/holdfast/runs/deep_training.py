@@ -13,13 +13,14 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv
 
 from holdfast.core.errors import InputError
-from holdfast.core.user_code import is_raised_by_holdfast
+from holdfast.core.user_code import described, is_raised_by_holdfast, where_passed
 from holdfast.deep import make_vec_env
 from holdfast.deep.agents.option_agent import OptionAgent
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
 from holdfast.envs.training_info import TrainingInfo
 from holdfast.policies.actors import NetworkActor
 from holdfast.policies.arguments import as_python
+from holdfast.policies.own_algorithms import agent_files
 from holdfast.policies.policy_files import network_state
 from holdfast.runs.config import RunConfig
 from holdfast.runs.events import Events
@@ -40,7 +41,7 @@ def build_vec_env(config: RunConfig) -> VecEnv:
 
 @contextmanager
 def _threads(number: int) -> Iterator[None]:
-    """Let PyTorch use this many: sums depend on how many add up, so that the number is part of the run."""
+    """Set the number of PyTorch threads, which is part of the run: sums depend on how they are split."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
@@ -59,19 +60,24 @@ def build_agent(config: RunConfig, env: VecEnv) -> OptionAgent:
             policy, env, seed=config.seed, device=config.device, **arguments
         )
     except Exception as error:
-        if isinstance(error, InputError | MemoryError) or is_raised_by_holdfast(error):
+        if isinstance(error, InputError | MemoryError):
             raise
-        # What PyTorch and SB3 say of arguments that they cannot use; its first line is the sentence.
+        place = where_passed(error, agent_files(config.algorithm.load()))
+        if place:
+            raise InputError(f"algo {config.algo!r} cannot be made: {described(error)}{place}", "algo") from error
+        if is_raised_by_holdfast(error):
+            raise
+        # PyTorch and SB3 reject the arguments; the first line of their message becomes the sentence.
         said = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
         raise InputError(
-            f"the agent cannot be made of the arguments in set for this environment: {said[:300]}", "set"
+            f"the agent cannot be made from the arguments in set for this environment: {said[:300]}", "set"
         ) from error
     return agent
 
 
 def _check_device(name: str) -> None:
     try:
-        # SB3 would take the processor where there is no such device.
+        # SB3 would fall back to the CPU if there is no such device.
         device = get_device(name) if name == "auto" else torch.device(name)
         if device.type not in ("cpu", "cuda", "mps", "xpu"):
             raise RuntimeError
@@ -83,16 +89,16 @@ def _check_device(name: str) -> None:
 
 
 def train_deep(session: Session, saved: Mapping[str, Any] | None) -> None:
-    """Train until the run is over.
+    """Train until the run is finished.
 
     Args:
-        session: Where everything goes.
+        session: The session that writes everything.
         saved: The agent's state at the last checkpoint; None at the beginning.
 
     Raises:
-        TrainingStopped: Somebody wanted it to stop; a checkpoint was written.
+        TrainingStopped: The training was asked to stop; a checkpoint was written.
         EnvironmentFailedError: The environment failed.
-        ValueError: The saved state is not one of this run.
+        ValueError: The saved state does not belong to this run.
     """
     config = session.config
     with _threads(config.threads), closing(build_vec_env(config)) as env:
@@ -103,10 +109,10 @@ def _train(session: Session, agent: OptionAgent, saved: Mapping[str, Any] | None
     config = session.config
     if config.checkpoint_every > 0.0:
         try:
-            agent.state()  # better now than after an hour: it may be that it cannot be saved
+            agent.state()  # if it cannot be saved, fail now rather than after an hour
         except InputError as error:
             raise InputError(
-                f"{error}; or give checkpoint_every=0: the run then cannot go on once it was stopped, and keeps "
+                f"{error}; or give checkpoint_every=0: the run then cannot be continued after a stop, and keeps "
                 "no replay to estimate fixed skips from",
                 *error.arguments,
                 "checkpoint_every",
@@ -160,21 +166,23 @@ def _restore(agent: OptionAgent, session: Session, saved: Mapping[str, Any]) -> 
 
 
 class _LastEpisode(Exception):  # noqa: N818 - nothing went wrong
-    """The run has all its episodes."""
+    """Raised when the run has all its episodes."""
 
 
 class _Watcher(BaseCallback):
-    """Writes episodes down as they end; between two rollouts, where a state can be saved, does all the rest."""
+    """Records episodes as they end; evaluates, saves and stops between rollouts, where the state can be saved."""
 
     model: OptionAgent
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
+        self._lengths = [0] * session.config.n_envs
 
     def _on_step(self) -> bool:
         agent = self.model
         for index, (done, info) in enumerate(zip(self.locals["dones"], self.locals["infos"], strict=True)):
+            self._lengths[index] = 0 if done else self._lengths[index] + 1
             if done:
                 # The step that ends the episode is counted after this.
                 begins = int(agent.clock.elapsed[index] == 0)
@@ -196,6 +204,7 @@ class _Watcher(BaseCallback):
         if session.stop:
             _save(session, agent)
             raise TrainingStopped
+        session.tell_of_endless_episode(max(self._lengths))
         _evaluate_if_due(session, agent)
         if session.checkpoint_is_due():
             _save(session, agent)
@@ -203,7 +212,7 @@ class _Watcher(BaseCallback):
 
 
 class _EventWriter(KVWriter):
-    """What SB3 logs, for TensorBoard."""
+    """Passes SB3's log values on to TensorBoard."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -213,7 +222,7 @@ class _EventWriter(KVWriter):
         self._events.scalars(step, {name: float(value) for name, value in shown.items() if _is_number(value)})
 
     def close(self) -> None:
-        """The events are closed by whoever opened them."""
+        """Do nothing: the events' owner closes them."""
 
 
 def _is_number(value: Any) -> bool:

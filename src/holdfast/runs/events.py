@@ -21,8 +21,8 @@ class Events:
     """A file of events in a run's folder.
 
     Args:
-        folder: The run's.
-        first_step: What earlier files have from this step on did not happen: TensorBoard is told to forget it.
+        folder: The run's folder.
+        first_step: The step to continue from; TensorBoard is told to drop what earlier files have from there on.
     """
 
     def __init__(self, folder: Path | Entry, first_step: int) -> None:
@@ -31,7 +31,7 @@ class Events:
         from tensorboard.summary.writer.record_writer import RecordWriter
 
         self._event, self._summary = Event, Summary
-        # TensorBoard knows its files by how their names begin, and reads them in the order of these.
+        # TensorBoard recognises its files by the beginning of their names, and reads them in that order.
         seconds, nanoseconds = divmod(time.time_ns(), 10**9)
         about = f"{seconds:010d}.{nanoseconds:09d}.{socket.gethostname()}.{os.getpid()}"
         within = folder if isinstance(folder, Entry) else Entry(folder)
@@ -60,5 +60,5 @@ class Events:
         self._records.write(event.SerializeToString())
 
     def close(self) -> None:
-        """Write what is left."""
+        """Flush and close the file."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Arguments that suit games, where nobody gave others: the paper's for Atari, a small network for MinAtar."""
+"""Default arguments for games: the paper's for Atari, a small network for MinAtar."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.policies.algorithms import Algorithm
 __all__ = ["game_settings"]
 
 _NETWORK = ("policy", "policy_kwargs", "head_arch")
-"""Arguments that belong together: who gives the policy or its arguments gets none of the others."""
+"""Arguments that belong together: if the policy or its arguments are given, none of these defaults apply."""
 
 _MINATAR: Mapping[str, Any] = {
     "policy": "CnnPolicy",
@@ -20,9 +20,9 @@ _MINATAR: Mapping[str, Any] = {
 
 
 def game_settings(environment: Any, algorithm: Algorithm, given: Collection[str]) -> dict[str, Any]:
-    """Arguments of an algorithm for a game, as JSON values; none for other environments and for tables.
+    """Default arguments of an algorithm for a game, as JSON values; empty for other environments and for tables.
 
-    How long actions may be held is no part of it.
+    How long actions may be held is not among them.
 
     Args:
         environment: Its name.

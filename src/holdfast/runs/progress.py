@@ -1,4 +1,4 @@
-"""How far a training is, and how that is shown: one line that changes, plain lines, or JSON."""
+"""The progress of a training, shown as one line that changes, as plain lines, or as JSON."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["JsonLines", "PlainLines", "Reporter", "Silent", "TerminalLine", "Tra
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """How far a training is.
+    """The progress of a training.
 
     Attributes:
         steps: Steps done.
         episodes: Episodes done.
-        fraction: Part of the training that is done, in [0, 1].
-        of: What it is a part of: ``"150,000 steps"``.
-        seconds_left: At the present pace; None before there is one.
-        steps_per_second: The present pace.
-        mean_return: Of the last 20 episodes; None before the first.
-        decisions: Mean per episode, of the same.
-        hold: Mean steps per decision, of the same.
+        fraction: Share of the training that is done, in [0, 1].
+        of: The whole: ``"150,000 steps"``.
+        seconds_left: Estimate at the current pace; None while there is none.
+        steps_per_second: The current pace.
+        mean_return: Mean return of the last 20 episodes; None before the first.
+        decisions: Mean decisions per episode, of the same episodes.
+        hold: Mean steps per decision, of the same episodes.
         epsilon: Exploration rate.
     """
 
@@ -48,7 +48,7 @@ class Pace:
         self._marks: deque[tuple[float, int, float]] = deque(maxlen=64)
 
     def mark(self, now: float, steps: int, fraction: float) -> tuple[float | None, float | None]:
-        """Note where the training is; steps per second, and seconds left."""
+        """Record the progress; return steps per second and seconds left."""
         if not self._marks or now - self._marks[-1][0] >= 0.5:
             self._marks.append((now, steps, fraction))
         then, steps_then, fraction_then = self._marks[0]
@@ -60,10 +60,10 @@ class Pace:
 
 
 class Reporter(Protocol):
-    """Who is told."""
+    """Receives the progress of a training."""
 
     seconds: float
-    """How often."""
+    """Seconds between two reports."""
 
     def show(self, progress: TrainingProgress) -> None:
         """Show how far the training is."""
@@ -74,7 +74,7 @@ class Reporter(Protocol):
         ...
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """The training has ended."""
         ...
 
 
@@ -114,7 +114,7 @@ class TerminalLine:
         self._is_open = True
 
     def say(self, sentence: str) -> None:
-        """A line above it."""
+        """Print a line above it."""
         self._stream.write(("\r\x1b[2K" if self._is_open else "") + sentence + "\n")
         self._stream.flush()
         self._is_open = False
@@ -128,7 +128,7 @@ class TerminalLine:
 
 
 class PlainLines:
-    """A line now and then, for logs.
+    """A line from time to time, for logs.
 
     Args:
         stream: Where to.
@@ -181,7 +181,7 @@ class JsonLines:
 
 
 def pick_reporter(stream: IO[str], out: IO[str], quiet: bool, as_json: bool) -> Reporter:
-    """Who suits the streams: progress goes to ``stream``, JSON to ``out``."""
+    """The reporter that suits the streams: progress goes to ``stream``, JSON to ``out``."""
     if as_json:
         return JsonLines(out)
     if quiet:
@@ -190,7 +190,7 @@ def pick_reporter(stream: IO[str], out: IO[str], quiet: bool, as_json: bool) -> 
 
 
 def progress_line(progress: TrainingProgress, columns: int | None) -> str:
-    """The progress in one line of at most ``columns``; what matters least goes first."""
+    """The progress in one line of at most ``columns``; the least important parts are dropped first."""
     line = " · ".join(_parts(progress, short=False))
     if columns is None or len(line) <= columns:
         return line

@@ -1,4 +1,4 @@
-"""What a training does on its way, whatever it trains: rows, evaluations, checkpoints, progress, stopping."""
+"""What every training does along the way: rows, evaluations, checkpoints, progress, stopping."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,15 @@ from holdfast.runs.events import Events
 from holdfast.runs.progress import Pace, Reporter, TrainingProgress
 from holdfast.runs.stopping import StopRequest, TrainingStopped
 
-__all__ = ["EVALUATION_COLUMNS", "HOLD_COLUMNS", "METRIC_COLUMNS", "SHARE_OF_CHECKPOINTS", "Session"]
+__all__ = [
+    "EVALUATION_COLUMNS",
+    "HOLD_COLUMNS",
+    "METRIC_COLUMNS",
+    "SHARE_OF_CHECKPOINTS",
+    "Evaluated",
+    "OnEvaluation",
+    "Session",
+]
 
 METRIC_COLUMNS = ("episode", "step", "environment", "return", "length", "decisions", "epsilon")
 EVALUATION_COLUMNS = (
@@ -37,27 +46,55 @@ EVALUATION_COLUMNS = (
     "decisions_mean",
 )
 HOLD_COLUMNS = ("evaluation", "step", "held", "decisions")
-"""How many decisions of an evaluation were held for how long; times that were never held have no row."""
+"""How many decisions of an evaluation were held for how long; durations that did not occur have no row."""
 _TIMING_COLUMNS = ("step", "episode", "seconds", "checkpoint_seconds")
 
 _RECENT = 20
 SHARE_OF_CHECKPOINTS = 0.04
-"""Part of the time that checkpoints may take, however short their interval."""
+"""The largest share of the time that checkpoints may take, however short their interval."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """An evaluation during training, as passed to ``on_evaluation``.
+
+    Attributes:
+        number: Its number within the run, from 1.
+        steps: Steps trained by then.
+        episodes: Training episodes ended by then.
+        mean_return: Mean return of its greedy episodes.
+        mean_length: Their mean number of steps.
+        mean_decisions: Their mean number of decisions.
+        best_return: The largest mean return of the run so far.
+    """
+
+    number: int
+    steps: int
+    episodes: int
+    mean_return: float
+    mean_length: float
+    mean_decisions: float
+    best_return: float
+
+
+OnEvaluation = Callable[[Evaluated], object]
+"""Called after each evaluation; returning False stops the training, which can be continued later."""
 
 
 class EvaluationFailedError(EnvironmentFailedError):
-    """The environment failed in an evaluation, which the message says."""
+    """The environment failed during an evaluation; the message says so."""
 
 
 class Session:
-    """One process's part of a run; nothing is written before ``start``.
+    """The part of a run that one process trains; nothing is written before ``start``.
 
     Args:
-        folder: The run's, locked by this process.
-        config: What the run is.
+        folder: The run's folder, locked by this process.
+        config: The run's configuration.
         saved: What ``state`` returned at the last checkpoint; None at the beginning.
-        reporter: Who is told how far it is.
-        stop: Whether to stop.
+        reporter: Shows the progress.
+        stop: Set when a signal asks to stop.
+        on_evaluation: Called after each evaluation; may stop the training.
     """
 
     def __init__(
@@ -67,11 +104,14 @@ class Session:
         saved: Mapping[str, Any] | None,
         reporter: Reporter,
         stop: StopRequest,
+        on_evaluation: OnEvaluation | None = None,
     ) -> None:
         self.folder = folder
         self.config = config
         self.reporter = reporter
         self.stop = stop
+        self._on_evaluation = on_evaluation
+        self.told_error: BaseException | None = None
         self.is_resumed = saved is not None
         self.was_finished = saved is not None and take(saved, "finished") is True
         self.steps = self.episodes = self.n_evaluations = 0
@@ -80,6 +120,7 @@ class Session:
         self.longest = LONGEST_EPISODE
         self.best: float | None = None
         self.epsilon = 1.0
+        self._has_told_of_endless = False
         lengths: dict[str, int | None] = dict.fromkeys(("metrics", "evaluations", "holds"))
         if saved is not None:
             self.steps, self.episodes, self.n_evaluations, self.evaluated_at = (
@@ -105,7 +146,7 @@ class Session:
     def _last_episodes(self, length: int | None) -> list[tuple[float, float, float]]:
         if self.episodes == 0:
             return []
-        # There may be more, from after the checkpoint.
+        # There may be more rows, written after the checkpoint.
         rows = read_rows(self.folder.metrics, METRIC_COLUMNS, length)
         if len(rows["episode"]) != self.episodes:
             raise InputError(f"{self.folder.metrics} is damaged: it must have {self.episodes} episodes")
@@ -113,7 +154,7 @@ class Session:
         return list(zip(*recent, strict=True))
 
     def start(self) -> None:
-        """Begin to write: the run goes on from here."""
+        """Begin writing: the run continues from here."""
         self.has_started = True
         self.stop.is_obeyed_later = True
         self._announce()
@@ -125,29 +166,31 @@ class Session:
         self._holds.begin()
         self._timing = _timing(self.folder)
         self._timing.begin()
+        # Their names must be on disk before a checkpoint that relies on their rows.
+        self.folder.entry.flush()
         self._events = Events(self.folder.entry, self.steps + 1 if self.is_resumed else 0)
         now = time.monotonic()
         self._began = self._saved_at = now
-        # A line that changes is there at once; lines that stay wait until there is something to say.
+        # A line that changes is shown at once; permanent lines wait until there is something to say.
         self._next_report = now + (self.reporter.seconds if self.reporter.seconds > 1.0 else 0.0)
         self._plan_checkpoint(0.0)
 
     def _announce(self) -> None:
-        """Say what is done, and where."""
+        """Announce what is trained, and where."""
         config = self.config
         limits = {"steps": config.steps, "episodes": config.episodes}
         lasting = " or ".join(f"{number:,} {name}" for name, number in limits.items() if number is not None)
         where = f"into {self.folder.path}"
         if self.is_resumed:
-            where = f"going on in {self.folder.path} from step {self.steps:,}, episode {self.episodes:,}"
+            where = f"continuing in {self.folder.path} from step {self.steps:,}, episode {self.episodes:,}"
         elif self.folder.metrics.is_there:
-            where = f"beginning anew in {self.folder.path}, which has no checkpoint"
+            where = f"starting over in {self.folder.path}, which has no checkpoint"
         held = f", {config.held}" if config.held else ""
         self.reporter.say(f"{config.label}, {config.algo}{held}, seed {config.seed}: {lasting}, {where}")
 
     @property
     def events(self) -> Events:
-        """Curves for TensorBoard."""
+        """The event file for TensorBoard."""
         assert self._events is not None
         return self._events
 
@@ -156,11 +199,20 @@ class Session:
     def episode_ended(
         self, step: int, environment: int, total: float, length: int, decisions: int, epsilon: float
     ) -> None:
-        """Write down one training episode."""
+        """Record one training episode."""
         self.episodes += 1
         self.steps, self.epsilon = step, epsilon
         self._metrics.append(self.episodes, step, environment, total, length, decisions, epsilon)
         self._recent.append((total, length, decisions))
+
+    def tell_of_endless_episode(self, length: int) -> None:
+        """Say once that an episode has run for so long that it may never end."""
+        if length >= LONGEST_EPISODE and not self._has_told_of_endless:
+            self._has_told_of_endless = True
+            self.reporter.say(
+                f"an episode has not ended after {length:,} steps; training continues. If it should have ended, "
+                "limit its length in the environment (Gymnasium's max_episode_steps)"
+            )
 
     def recent_means(self) -> tuple[float, float, float] | None:
         """Mean return and decisions of the last episodes, and mean steps per decision; None before the first."""
@@ -180,7 +232,7 @@ class Session:
         return every > 0 and done // every > self.evaluated_at // every
 
     def episodes_to_evaluation(self) -> int | None:
-        """Episodes to go, where evaluations are counted in episodes; None without evaluations."""
+        """Episodes until the next evaluation, if evaluations are counted in episodes; None without evaluations."""
         every = self.config.eval_every
         return (self.evaluated_at // every + 1) * every - self.episodes if every > 0 else None
 
@@ -190,15 +242,16 @@ class Session:
         done: int,
         policy_state: Callable[[], Mapping[str, Any]],
     ) -> Evaluation:
-        """Let ``actor`` play greedy episodes, write them down, and keep its policy if none was better.
+        """Let ``actor`` play greedy episodes, record them, and keep its policy if none was better.
 
         Args:
-            actor: Who plays.
+            actor: The player.
             done: Steps or episodes done, as evaluations are counted.
-            policy_state: The policy, to be kept.
+            policy_state: Returns the policy to keep.
 
         Raises:
-            TrainingStopped: There is no time for that any more; nothing was written.
+            TrainingStopped: A signal asked to stop, and nothing was written; or ``on_evaluation`` stopped the
+                training.
             EnvironmentFailedError: The environment failed.
         """
         seeds = evaluation_seeds(self.config.seed, self.n_evaluations, self.config.eval_episodes)
@@ -207,7 +260,7 @@ class Session:
             try:
                 self._env = NamedFailures(make_scoring_env(self.config.environment, **self.config.env_kwargs))
             except InputError as error:
-                # When the run began it could be made.
+                # It could be made when the run began.
                 raise EvaluationFailedError(str(error), when) from error
         try:
             found = evaluate(actor, self._env, seeds, self.longest, self._give_up_if_asked)
@@ -239,14 +292,30 @@ class Session:
                 "eval/decisions_mean": float(found.decisions.mean()),
             },
         )
-        # Of equals the later one, which has learned from more.
+        # Among equals, keep the later one, which has learned from more experience.
         if self.best is None or mean >= self.best:
             self.best = mean
             self.keep_policy(policy_state())
+        self._tell(found, mean)
         return found
 
+    def _tell(self, found: Evaluation, mean: float) -> None:
+        if self._on_evaluation is None:
+            return
+        assert self.best is not None
+        lengths, decisions = float(found.lengths.mean()), float(found.decisions.mean())
+        told = Evaluated(self.n_evaluations, self.steps, self.episodes, mean, lengths, decisions, self.best)
+        try:
+            goes_on = self._on_evaluation(told) is not False
+        except BaseException as error:
+            # An exception here is the caller's own.
+            self.told_error = error
+            raise
+        if not goes_on and not self.is_over:
+            raise TrainingStopped
+
     def keep_policy(self, state: Mapping[str, Any]) -> None:
-        """Make a policy the run's best one."""
+        """Store a policy as the run's best one."""
         about = {
             "environment": self.config.environment,
             "env_kwargs": self.config.env_kwargs,
@@ -268,11 +337,11 @@ class Session:
         return self.config.checkpoint_every > 0.0 and time.monotonic() >= self._next_checkpoint
 
     def save(self, agent_state: Callable[[], Mapping[str, Any]], finished: bool = False) -> None:
-        """Write a checkpoint, if the run is to have any; one without the learner says at least that it is over.
+        """Write a checkpoint if the run keeps any; otherwise one without the learner, once the run is finished.
 
         Args:
             agent_state: The learner's own state.
-            finished: Whether the run is over.
+            finished: Whether the run is finished.
         """
         if self.config.checkpoint_every > 0.0:
             self._checkpoint(agent_state(), finished)
@@ -296,7 +365,7 @@ class Session:
             "bytes": lengths,
             "finished": finished,
         }
-        self.folder.write_checkpoint(self.config.algo, {"run": run, "agent": agent})
+        self.folder.write_checkpoint(self.config.algo, {"run": run, "agent": agent}, self.config.keep_checkpoints)
         now = time.monotonic()
         self._checkpoint_seconds += now - began
         assert self._timing is not None
@@ -316,7 +385,7 @@ class Session:
 
     @property
     def checkpoint_seconds(self) -> float:
-        """Time of these that went into checkpoints."""
+        """The part of that time spent on checkpoints."""
         return self._checkpoint_seconds
 
     @property
@@ -327,7 +396,7 @@ class Session:
     # Progress ----------------------------------------------------------------------------------------------
 
     def report(self, steps: int, epsilon: float) -> None:
-        """Show how far it is, if it is time for that."""
+        """Show the progress if it is due."""
         now = time.monotonic()
         if now < self._next_report:
             return
@@ -360,8 +429,8 @@ class Session:
         )
 
     def close(self) -> None:
-        """Write what is left, and close everything."""
-        # Where the disk is full each of them may fail, and the others are closed all the same.
+        """Flush and close everything."""
+        # On a full disk each of them may fail; the others are closed all the same.
         with ExitStack() as stack:
             opened = (self._env, self._events, self._timing, self._holds, self._evaluations, self._metrics)
             for closable in opened:
@@ -370,7 +439,7 @@ class Session:
 
 
 def _timing(folder: RunFolder) -> Rows:
-    """The file of times goes on where it is: it tells what happened, not what the run is."""
+    """The file of times is only appended to: it records what happened, and is not part of the run's result."""
     found = folder.timing.status()
     if found is not None:
         with suppress(InputError, OSError):

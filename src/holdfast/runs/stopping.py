@@ -1,4 +1,4 @@
-"""Being asked to stop: signals are noted, and obeyed where a training can be continued from."""
+"""Stop requests: signals are noted, and obeyed at a point from which a training can continue."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class TrainingStopped(Exception):  # noqa: N818 - nothing went wrong
-    """The training was asked to stop, and stands where it can go on."""
+    """The training was asked to stop, at a point from which it can continue."""
 
 
 class StopRequest:
-    """Whether somebody wants the training to stop.
+    """Whether the training has been asked to stop.
 
     Attributes:
-        signal: Number of the signal that asked; None while nobody did.
-        is_obeyed_later: Whether there is a training that will see to it; else a signal ends the process at once.
-        parent: Number of the process whose end asks to stop, too; None for no such process.
+        signal: Number of the signal that asked; None if there was none.
+        is_obeyed_later: Whether a running training checks for it; if not, a signal ends the process at once.
+        parent: Process whose end also counts as a request to stop; None for no such process.
     """
 
     def __init__(self, parent: int | None = None) -> None:
@@ -40,13 +40,13 @@ class StopRequest:
 
     @property
     def exit_code(self) -> int:
-        """What a process ends with that a signal has stopped."""
+        """The exit code of a process that a signal has stopped."""
         return 128 + (self.signal or 0)
 
 
 @contextmanager
 def stop_on_signals(parent: int | None = None) -> Iterator[StopRequest]:
-    """Note the signals that ask to stop, for as long as the block lasts; the second one stops at once.
+    """Within the block, note signals that ask to stop; a second one stops at once.
 
     Args:
         parent: The process that started this one, if its end is to count as a signal.
@@ -61,7 +61,7 @@ def stop_on_signals(parent: int | None = None) -> Iterator[StopRequest]:
             raise StoppedBySignal(request.exit_code)
 
     numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
-    # What nohup and the like have switched off stays off.
+    # Signals that are ignored, for example because of nohup, stay ignored.
     numbers = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, note) for number in numbers}
     try:

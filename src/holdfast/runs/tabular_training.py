@@ -1,4 +1,4 @@
-"""Training a table: episodes in pieces, each short enough to look up from."""
+"""Training a table: episodes in chunks short enough to check for signals, evaluations and checkpoints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Discrete, Space
 
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take_array, take_mapping
@@ -15,7 +15,7 @@ from holdfast.core.schedules import tabulate
 from holdfast.envs import EnvironmentFailedError, EpisodeLog, NamedFailures, make_env
 from holdfast.policies.actors import TableActor
 from holdfast.policies.arguments import as_python
-from holdfast.policies.policy_files import table_state
+from holdfast.policies.table_files import table_state
 from holdfast.runs.config import RunConfig
 from holdfast.runs.session import Session
 from holdfast.runs.stopping import TrainingStopped
@@ -36,13 +36,15 @@ def build_learner(config: RunConfig) -> TabularLearner:
 
 
 def train_tabular(session: Session, saved: Mapping[str, Any] | None) -> None:
-    """Train until the run is over, as ``train_deep`` does, from the learner's state at the last checkpoint on."""
+    """Train until the run is finished, from the learner's state at the last checkpoint, as ``train_deep`` does."""
     config = session.config
     learner = build_learner(config)
     env = EpisodeLog(NamedFailures(make_env(config.environment, **config.env_kwargs)))
     try:
         fresh = learner.start(env, config.seed)
         state = fresh if saved is None else _restored(saved, fresh, session, env)
+        # If the policy cannot be saved, fail before training anything.
+        _policy_state(session, learner, fresh, env)
         session.longest = shortest_limit(env, learner.step_limit)
         session.start()
         _train(session, learner, env, state)
@@ -66,14 +68,14 @@ def _train(session: Session, learner: TabularLearner, env: EpisodeLog, state: Ru
         piece = _next_piece(piece, time.monotonic() - began)
         session.report(session.steps, session.epsilon)
     if session.best is None:
-        session.keep_policy(_policy_state(session, state, env))
+        session.keep_policy(_policy_state(session, learner, state, env))
     _save(session, state, env, finished=True)
 
 
 def _advance(
     session: Session, learner: TabularLearner, env: EpisodeLog, before: RunState, episodes: int
 ) -> RunState:
-    """Train one piece, and write it down."""
+    """Train one chunk and record it."""
     named = env.env
     assert isinstance(named, NamedFailures)
     resets, steps, played = named.n_resets, named.n_steps, env.earlier_state()
@@ -82,7 +84,7 @@ def _advance(
         env.end_episode()
         within = _episodes_within_the_steps(session, outcomes)
         if within < episodes:
-            # The same episodes again, without those that are too many.
+            # Repeat the same episodes, without those beyond the limit.
             env.forget_after(played)
             state, outcomes = learner.advance(env, before, within, evaluate=False)
             env.end_episode()
@@ -101,26 +103,27 @@ def _evaluate_if_due(session: Session, learner: TabularLearner, state: RunState,
         return
     try:
         actor = TableActor(learner.policy_of(state.tables), *_firsts(env))
-        session.evaluate(actor, session.episodes, lambda: _policy_state(session, state, env))
+        session.evaluate(actor, session.episodes, lambda: _policy_state(session, learner, state, env))
     except TrainingStopped:
         _save(session, state, env)
         raise
 
 
-def _firsts(env: EpisodeLog) -> tuple[int, int]:
-    """Numbers of the first state and of the first action."""
+def _firsts(env: EpisodeLog) -> tuple[int, int, Space[Any] | None]:
+    """Numbers of the first state and of the first action, and the space of actions that are combinations."""
     seen, actions = env.observation_space, env.action_space
     assert isinstance(seen, Discrete)
-    assert isinstance(actions, Discrete)
-    return int(seen.start), int(actions.start)
+    if isinstance(actions, Discrete):
+        return int(seen.start), int(actions.start), None
+    return int(seen.start), 0, actions
 
 
-def _policy_state(session: Session, state: RunState, env: EpisodeLog) -> dict[str, Any]:
-    return table_state(session.config.algo, session.config.arguments, state.tables, *_firsts(env))
+def _policy_state(session: Session, learner: TabularLearner, state: RunState, env: EpisodeLog) -> dict[str, Any]:
+    return table_state(session.config.algo, learner.policy_of(state.tables), *_firsts(env))
 
 
 def _until_something_happens(session: Session, piece: int) -> int:
-    """Episodes of the next piece: up to the next evaluation or the end at most."""
+    """Episodes of the next chunk: at most up to the next evaluation or the end."""
     config = session.config
     ends = [session.episodes + piece]
     to_evaluation = session.episodes_to_evaluation()
@@ -132,7 +135,7 @@ def _until_something_happens(session: Session, piece: int) -> int:
 
 
 def _episodes_within_the_steps(session: Session, outcomes: EpisodeOutcomes) -> int:
-    """How many episodes of a piece are needed until the run has all its steps."""
+    """How many episodes of a chunk the run needs to reach all its steps."""
     if session.config.steps is None:
         return len(outcomes.steps)
     needed = session.config.steps - session.steps

@@ -9,13 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.errors import InputError
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved_fields import take, take_mapping
+from holdfast.core.user_code import described, is_raised_by_holdfast, where_passed, where_raised
+from holdfast.envs import EnvironmentFailedError
 from holdfast.files import Entry
-from holdfast.runs.config import RunConfig, make_config
+from holdfast.policies.algorithms import ALGORITHMS
+from holdfast.policies.own_algorithms import agent_files
+from holdfast.runs.config import RunConfig
 from holdfast.runs.directory import RunFolder
+from holdfast.runs.options import make_config
 from holdfast.runs.progress import Reporter, Silent
-from holdfast.runs.session import Session
+from holdfast.runs.session import OnEvaluation, Session
 from holdfast.runs.stopping import StopRequest, TrainingStopped
 
 __all__ = ["Outcome", "check_agent", "open_run", "train"]
@@ -23,17 +28,17 @@ __all__ = ["Outcome", "check_agent", "open_run", "train"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a session came to.
+    """The result of a session.
 
     Attributes:
         path: The run's folder.
         status: ``"finished"``, ``"stopped"``, or ``"already finished"``.
-        steps: Steps done, in all.
-        episodes: Episodes done, in all.
-        mean_return: Of the last 20 training episodes.
-        best_return: Mean greedy return of the policy that was kept; None without evaluations.
-        seconds: Time of this session.
-        checkpoint_seconds: Time of these for checkpoints.
+        steps: Steps done in total.
+        episodes: Episodes done in total.
+        mean_return: Mean return of the last 20 training episodes.
+        best_return: Mean greedy return of the best policy; None without evaluations.
+        seconds: Duration of this session.
+        checkpoint_seconds: The part of it spent on checkpoints.
         new_steps: Steps of this session.
     """
 
@@ -49,10 +54,10 @@ class Outcome:
 
 
 def open_run(options: Mapping[str, Any], path: Path | Entry) -> RunConfig:
-    """What is to be trained in ``path``: what the options come to, which must be what is there already.
+    """The run to train in ``path``; if there is a run already, the options must match it.
 
     Raises:
-        ValueError: The options will not do, or a run with others is there.
+        ValueError: The options are invalid, or the folder contains a different run.
     """
     folder = RunFolder(path)
     if not folder.is_run:
@@ -61,14 +66,14 @@ def open_run(options: Mapping[str, Any], path: Path | Entry) -> RunConfig:
     config = make_config(options, stored)
     difference = stored.difference(config)
     if difference is not None:
-        raise InputError(f"{path} holds a run with {difference}: choose another folder, or remove it")
+        raise InputError(f"{path} contains a run with {difference}: choose another folder, or remove it")
     return config
 
 
 def check_agent(config: RunConfig) -> None:
-    """Make the agent of a run and let go of it, which tells of values that it does not take before any training.
+    """Make the agent of a run and discard it, to find values that it rejects before any training.
 
-    It is made on the processor: a run may be trained on a machine that has other devices than this one.
+    It is made on the CPU: the run may be trained on a machine with other devices.
 
     Raises:
         ValueError: It cannot be made; the message is one sentence.
@@ -90,19 +95,24 @@ def train(
     path: str | os.PathLike[str] | Entry,
     reporter: Reporter | None = None,
     stop: StopRequest | None = None,
+    on_evaluation: OnEvaluation | None = None,
 ) -> Outcome:
-    """Train the run that ``options`` describe in the folder ``path``, or go on with it.
+    """Train the run that ``options`` describe in the folder ``path``, or continue it.
 
     Args:
-        options: See ``holdfast.runs.config.OPTIONS``.
+        options: See ``holdfast.runs.options.OPTIONS``.
         path: The run's folder; see ``RunFolder``.
-        reporter: Who is told how far it is.
-        stop: Whether to stop.
+        reporter: Shows the progress.
+        stop: Set when a signal asks to stop.
+        on_evaluation: Called with an ``Evaluated`` after each evaluation; if it returns False, the training stops
+            and can be continued later. What it raises is passed on unchanged.
 
     Raises:
         ValueError: Bad options, another run in the folder, or a damaged one; nothing was changed.
         EnvironmentFailedError: The environment failed; the last checkpoint is as it was.
     """
+    if on_evaluation is not None and not callable(on_evaluation):
+        raise InputTypeError(f"on_evaluation must be a function, not {on_evaluation!r}", "on_evaluation")
     reporter = Silent() if reporter is None else reporter
     stop = StopRequest() if stop is None else stop
     folder = RunFolder(path)
@@ -112,10 +122,10 @@ def train(
         with folder.locked():
             try:
                 config = open_run(options, folder.entry)
-                folder.tidy()
-                state = folder.read_checkpoint(config.algo)
+                folder.tidy(config.keep_checkpoints)
+                state = folder.read_checkpoint(config.algo, reporter.say)
                 saved = None if state is None else take_mapping(state, "run")
-                session = Session(folder, config, saved, reporter, stop)
+                session = Session(folder, config, saved, reporter, stop, on_evaluation)
                 try:
                     return _train(session, None if state is None else take(state, "agent"))
                 finally:
@@ -134,7 +144,7 @@ def _train(session: Session, agent: Any) -> Outcome:
     if session.was_finished and session.is_over:
         return _outcome(session, "already finished")
     if session.is_resumed and not isinstance(agent, Mapping):
-        raise InputError(f"{session.folder.path} was trained without checkpoints, and cannot be gone on with")
+        raise InputError(f"{session.folder.path} was trained without checkpoints and cannot be continued")
     try:
         _run(session, agent)
     except TrainingStopped:
@@ -143,6 +153,22 @@ def _train(session: Session, agent: Any) -> Outcome:
 
 
 def _run(session: Session, agent: Mapping[str, Any] | None) -> None:
+    name = session.config.algo
+    try:
+        _train_agent(session, agent)
+    except Exception as error:
+        known = (InputError, EnvironmentFailedError, TrainingStopped, OSError, MemoryError)
+        if name in ALGORITHMS or isinstance(error, known) or error is session.told_error:
+            raise
+        # What holdfast raises when the agent calls it is about what the agent gave it.
+        place = where_passed(error, agent_files(session.config.algorithm.load()))
+        if not place and is_raised_by_holdfast(error):
+            raise
+        place = place or where_raised(error, but=__file__)
+        raise InputError(f"algo {name!r} failed at step {session.steps}: {described(error)}{place}") from error
+
+
+def _train_agent(session: Session, agent: Mapping[str, Any] | None) -> None:
     if session.config.algorithm.is_deep:
         from holdfast.runs.deep_training import train_deep
 
