@@ -335,7 +335,7 @@ def test_options_are_given_again():
 def test_options_that_are_no_json_are_refused(options):
     log = EpisodeLog(Wheel())
     log.reset(seed=1, options=options)
-    sentence = "the options of reset must be JSON values for the environment to be brought back"
+    sentence = "the options of reset must be JSON values for the environment to be restored"
     assert log.episode_state() == {"refused": sentence}
     good = EpisodeLog(Wheel())
     good.reset(seed=2)
@@ -364,7 +364,7 @@ class Humming(gymnasium.Wrapper[Any, Any, Any, Any]):
 )
 def test_an_unknown_wrapper_is_refused(env, name):
     sentence = (
-        f"the wrapper {name} cannot be brought back by repeating an episode; if all it remembers comes from the "
+        f"the wrapper {name} cannot be restored by repeating an episode; if all it remembers comes from the "
         "running episode, declare it with holdfast.envs.allow_repetition"
     )
     log, known = EpisodeLog(env), EpisodeLog(Wheel())
@@ -415,7 +415,7 @@ def test_actions_that_one_array_does_not_hold_are_refused(actions):
     log = EpisodeLog(Anything())
     log.reset(seed=1)
     walk(log, actions)
-    sentence = "the actions must be numbers or arrays of one kind for the environment to be brought back"
+    sentence = "the actions must be numbers or arrays of one kind for the environment to be restored"
     assert log.episode_state() == {"refused": sentence}
     log.reset()
     again(log, EpisodeLog(Anything()))

@@ -122,18 +122,18 @@ def test_moves_that_are_certain_restart_in_several_places() -> None:
 @pytest.mark.parametrize("holes", ["wall", "free"])
 @pytest.mark.parametrize("name", ["Taxi-v4", "FrozenLake-v1"])
 def test_without_a_map_there_are_no_walls(name: str, holes: str) -> None:
-    with pytest.raises(ValueError, match=r"^holes must be 'restart' for \w+Env: 'wall' and 'free' have a"):
+    with pytest.raises(ValueError, match=r"^holes must be 'restart' for \w+Env: 'wall' and 'free' are defined"):
         exploration_kernel(make_env(name), holes)
 
 
 def test_what_else_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^holes must be one of 'wall', 'restart', 'free', not 'lava'$"):
         exploration_kernel(GridWorld(SMALL), "lava")
-    with pytest.raises(ValueError, match=r"^holes='restart' needs to know where episodes begin: env must show"):
+    with pytest.raises(ValueError, match=r"^holes='restart' needs the initial states: env must have"):
         exploration_kernel(TabularMDP([[0]], [[0.0]], 1.0), "restart")
     with pytest.raises(ValueError, match=r"^env must not be wrapped in HoldAction"):
         exploration_kernel(HoldAction(GridWorld(SMALL), k=2))
-    with pytest.raises(ValueError, match=r"^env must show its transition table"):
+    with pytest.raises(ValueError, match=r"^env must expose its transition table"):
         exploration_kernel(gymnasium.make("CartPole-v1"), "restart")
     trap = TabularMDP([[1], [1]], np.zeros((2, 1)), 1.0, initial=0)
     with pytest.raises(ValueError, match=r"it has one closed class and 1 state that it leaves for good"):

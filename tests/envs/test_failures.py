@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from holdfast.envs import EnvironmentFailedError, NamedFailures, make_env
+from holdfast.envs.failures import refuse_nonfinite
 
 
 def test_steps_go_through_as_they_are() -> None:
@@ -217,3 +218,13 @@ def test_it_is_no_stranger_to_the_others() -> None:
     log = EpisodeLog(NamedFailures(make_env("cliff")))
     log.reset(seed=0)
     assert "refused" not in log.episode_state()
+
+
+def test_of_environments_side_by_side_the_one_that_gave_no_number_is_named() -> None:
+    given = {"image": np.array([[1], [2]], dtype=np.uint8), "speed": np.array([[0.0, 1.0], [0.0, math.inf]])}
+    sentence = r"^env must give finite numbers: environment 1 gave a speed that is NaN or infinite at step 7$"
+    with pytest.raises(ValueError, match=sentence):
+        refuse_nonfinite("speed", given, 7)
+    with pytest.raises(ValueError, match="environment 5 gave a reward that is NaN or infinite at step 0"):
+        refuse_nonfinite("reward", np.array([math.nan]), 0, env=5)
+    refuse_nonfinite("speed", {"image": given["image"], "speed": given["speed"][:1]}, 7)

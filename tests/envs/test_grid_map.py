@@ -192,7 +192,7 @@ def test_an_endless_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr("holdfast.envs.grid_map._LARGEST_FILE", 5)
     path = tmp_path / "long.txt"
     path.write_text("S...\n...G")
-    with pytest.raises(ValueError, match=r"is too large: a map may have 5 bytes$"):
+    with pytest.raises(ValueError, match=r"is too large: a map may have at most 5 bytes$"):
         GridMap.read(path)
 
 

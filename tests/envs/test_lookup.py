@@ -7,14 +7,15 @@ import gymnasium
 import pytest
 
 from holdfast.core.errors import InputError
-from holdfast.envs import SHORT_NAMES, GridWorld, grids, is_code, make_env
+from holdfast.envs import SHORT_NAMES, GridWorld, grids, is_own_environment, make_env
+from holdfast.envs.goal_grid import GoalGrid
 
 
 @pytest.mark.parametrize("name", [*SHORT_NAMES, "Cliff", "SYNC_GRID", "holdfast/Cliff-v0"])
 def test_names_make_environments(name: str) -> None:
     env: Any = make_env(name, step_limit=9)
     assert isinstance(env, gymnasium.Env)
-    assert isinstance(env.unwrapped, GridWorld)
+    assert isinstance(env.unwrapped, GridWorld | GoalGrid)
     assert env.unwrapped.step_limit == 9
 
 
@@ -51,7 +52,8 @@ def sentence_of(name: Any, **kwargs: Any) -> str:
 def test_unknown_names_get_suggestions() -> None:
     known = (
         "it must be a Gymnasium id, a map file's path, module:callable, "
-        "or one of cliff, bridge, zigzag, open, sync-grid and frozen-lake"
+        "a game such as atari:Freeway or minatar:Freeway, or one of cliff, bridge, zigzag, open, goal-grid, "
+        "sync-grid and frozen-lake"
     )
     assert sentence_of("clif") == f"environment 'clif' is unknown: {known}; did you mean 'cliff'?"
     assert "did you mean 'MountainCar-v0'" in sentence_of("MountainCa-v0")
@@ -140,13 +142,13 @@ def test_other_warnings_pass_as_they_are(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_module_names_are_checked() -> None:
     assert "No module named 'holdfast_no_such'" in sentence_of("holdfast_no_such:Foo-v0")
     for name in ("a:b:c", ":x", "x:"):
-        form = "name must have the form 'module:callable' or 'module:id' where it has a colon"
+        form = "name must have the form 'module:callable' or 'module:id' if it has a colon"
         assert sentence_of(name) == f"{form}, not {name!r}"
 
 
 MODULE = """
 import gymnasium
-from holdfast.envs import is_code, make_env
+from holdfast.envs import is_own_environment, make_env
 
 gymnasium.register("FromModule-v0", lambda: make_env("cliff"))
 
@@ -187,8 +189,8 @@ def test_modules_of_the_user_make_environments(tmp_path: Path, monkeypatch: pyte
 
 
 def test_code_is_known_by_its_name() -> None:
-    assert is_code("my_robots:robot")
-    assert not any(map(is_code, ("cliff", "CartPole-v1", "holdfast/Cliff-v0", "map.txt")))
+    assert is_own_environment("my_robots:robot")
+    assert not any(map(is_own_environment, ("cliff", "CartPole-v1", "holdfast/Cliff-v0", "map.txt")))
 
 
 def test_wrong_arguments_get_one_sentence() -> None:
@@ -258,6 +260,28 @@ def test_an_id_that_an_installed_package_registers(tmp_path: Path, monkeypatch: 
         make_env("far-away-v0")
     with pytest.raises(ValueError, match="is unknown: it must be a Gymnasium id"):
         make_env("farther-away-v0")
+
+
+@pytest.mark.parametrize(
+    ("needs", "code"),
+    [
+        ("gymnasium>=1", 'status = "far-away-v0"'),
+        ("gymnasium>=1; extra == 'learning'", 'register(id="far-away-v0")'),
+    ],
+    ids=["a word in its code", "an extra"],
+)
+def test_a_word_in_an_installed_package_is_no_id(
+    needs: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "far_tools-1.0.dist-info"
+    about.mkdir()
+    (tmp_path / "far_tools.py").write_text(code)
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: far-tools\nVersion: 1.0\nRequires-Dist: {needs}\n"
+    )
+    (about / "RECORD").write_text("far_tools.py,,\nfar_tools-1.0.dist-info/METADATA,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "is unknown: it must be" in sentence_of("far-away-v0")
 
 
 def test_the_name_of_a_map_is_no_map() -> None:

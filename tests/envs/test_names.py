@@ -78,5 +78,5 @@ def test_what_are_no_two_axes(given: str) -> None:
 
 
 def test_no_axes_without_names() -> None:
-    with pytest.raises(ValueError, match=r"^axes must not be given where observations are no vectors"):
+    with pytest.raises(ValueError, match=r"^axes must not be given if observations are not vectors"):
         two_axes("0,1", ())

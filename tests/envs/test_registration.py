@@ -63,12 +63,12 @@ def test_importing_the_package_registers() -> None:
     code = "import gymnasium, holdfast.envs; print(sorted(n for n in gymnasium.registry if 'holdfast/' in n))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(
-        sorted([*IDS, *(f"holdfast/{name}-v0" for name in ("Grid", "Atari", "MinAtar")), *FINE])
+        sorted([*IDS, *(f"holdfast/{name}-v0" for name in ("Grid", "GoalGrid", "Atari", "MinAtar")), *FINE])
     )
 
 
 def test_short_names_lead_to_registered_ids() -> None:
-    assert set(SHORT_NAMES.values()) == set(IDS)
+    assert set(SHORT_NAMES.values()) == {*IDS, "holdfast/GoalGrid-v0"}
     assert {"cliff", "bridge", "zigzag", "open", "sync-grid", "syncgrid", "frozen-lake"} <= set(SHORT_NAMES)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.core.schedules import Constant, Exponential, Linear
 from holdfast.policies import ALGORITHMS, find_algorithm
-from holdfast.policies.arguments import Argument, as_python
+from holdfast.policies.arguments import JsonArgument, as_python
 from holdfast.tabular import PerQLearning
 
 
@@ -37,7 +37,7 @@ def test_what_may_be_set() -> None:
     }
     deep = set(ALGORITHMS["perdqn"].arguments())
     assert {"policy", "learning_rate", "policy_kwargs", "schedule_steps", "k_max", "bootstrap"} <= deep
-    assert not deep & {"env", "seed", "device", "verbose", "replay_buffer_class", "_init_setup_model"}
+    assert not deep & {"env", "seed", "device", "verbose", "_init_setup_model"}
     ez, temporl = (set(ALGORITHMS[name].arguments()) for name in ("ez-dqn", "temporl-dqn"))
     assert ez - deep == {"durations", "mu"}
     held = {"bootstrap", "decision_tolerance", "interrupt_margin", "persistences", "decision_cost", "exploration"}
@@ -66,7 +66,7 @@ def test_what_may_be_set() -> None:
     ],
 )
 def test_values_of_the_right_kind(kinds: tuple[str, ...], typed: Any, found: Any) -> None:
-    value = Argument("x", None, kinds).check(typed)
+    value = JsonArgument("x", None, kinds).check(typed)
     assert value == found
     assert type(value) is type(found)
 
@@ -95,7 +95,7 @@ def test_values_of_the_right_kind(kinds: tuple[str, ...], typed: Any, found: Any
 )
 def test_values_of_another_kind_are_refused(kinds: tuple[str, ...], typed: Any) -> None:
     with pytest.raises(ValueError, match=r"^x must be "):
-        Argument("x", None, kinds).check(typed)
+        JsonArgument("x", None, kinds).check(typed)
 
 
 def test_texts_stand_for_schedules() -> None:

@@ -16,7 +16,8 @@ from holdfast.envs import make_env
 from holdfast.policies import evaluate, load_policy
 from holdfast.policies.actors import NetworkActor, TableActor
 from holdfast.policies.evaluation import evaluation_seeds, play
-from holdfast.policies.policy_files import network_state, table_state, write_policy
+from holdfast.policies.policy_files import network_state, write_policy
+from holdfast.policies.table_files import table_state
 
 
 class Corridor(gymnasium.Env[int, int]):
@@ -87,7 +88,7 @@ def test_a_table_does_what_the_compiled_loop_does(tmp_path: Path) -> None:
     assert found.returns[0] == result.greedy_returns[0, -1]
     assert found.lengths[0] == result.greedy_steps[0, -1]
     assert found.decisions[0] == result.greedy_decisions[0, -1]
-    write_policy(tmp_path, table_state("perq", arguments, {"q": learner.q}, 0, 0))
+    write_policy(tmp_path, table_state("perq", learner.policy(), 0, 0))
     loaded = evaluate(load_policy(tmp_path), env, [0])
     assert (loaded.returns, loaded.decisions) == (found.returns, found.decisions)
 

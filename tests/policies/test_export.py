@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import sys
@@ -25,14 +26,16 @@ from holdfast.deep.networks.option_policy import OptionPolicy
 from holdfast.deep.networks.policies import CnnPolicy, MlpPolicy, MultiInputPolicy
 from holdfast.deep.networks.small_convolutions import SmallConvolutions
 from holdfast.files.named_errors import NamedFile
-from holdfast.policies import load_policy, onnx_graph, onnx_policies
+from holdfast.policies import find_algorithm, load_policy, onnx_graph, onnx_policies
 from holdfast.policies.actors import NetworkActor, TableActor
-from holdfast.policies.arguments import ACTIVATIONS
+from holdfast.policies.arguments import ACTIVATIONS, as_python
 from holdfast.policies.export import export_onnx
 from holdfast.policies.export_check import _NUMBERS_AT_ONCE, _batch_size, check_export, draw_observations
 from holdfast.policies.onnx_graph import Graph
-from holdfast.policies.policy_files import network_state, table_state, write_policy
+from holdfast.policies.policy_files import network_state, write_policy
+from holdfast.policies.table_files import table_state
 from holdfast.tabular import GreedyPolicy
+from tests.files.seals import seal_anew
 from tests.runs.doctored import copy_of, mutate, payload
 from tests.runs.small_runs import NETWORK, TABLE, trained
 
@@ -91,7 +94,9 @@ def table(
 ) -> Path:
     folder.mkdir(exist_ok=True)
     tables = q if isinstance(q, dict) else {"q": q}
-    write_policy(folder, table_state(algorithm, arguments, tables, *firsts))
+    known = find_algorithm(algorithm)
+    learner = known.load()(**as_python(known.complete(arguments)))
+    write_policy(folder, table_state(algorithm, learner.policy_of(tables), *firsts))
     return folder
 
 
@@ -300,7 +305,7 @@ def test_a_broken_sensor_decides_the_same(tmp_path: Path) -> None:
 
 def test_values_that_overflow_are_chosen_as_numpy_does(tmp_path: Path) -> None:
     graph = Graph([onnx_graph.Tensor("x", "float32", (2, 2))], onnx_policies._outputs("float32", 2, 2))
-    graph.decide("x", 2, 2, 0.5, 0)
+    graph.decide("x", np.arange(2), 2, 0.5)
     session = onnxruntime.InferenceSession(graph.model({}).SerializeToString())
     strange = np.array(list(itertools.product([np.nan, np.inf, -np.inf, 1.0], repeat=4)), np.float32).reshape(
         -1, 2, 2
@@ -479,14 +484,14 @@ def test_a_wrong_tie_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"tolerance": 3.1}, {"first_action": 0}, {"persistences": range(2, 10)}], ids=str
+    "wrong", [{"tolerance": 3.1}, {"actions": np.arange(3)}, {"persistences": range(2, 10)}], ids=str
 )
 def test_a_wrong_rule_is_found(wrong: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decide = Graph.decide
 
-    def wrongly(graph: Graph, values: str, a: int, k: int, tolerance: float, first_action: int, held: Any) -> None:
-        rightly = {"tolerance": tolerance, "first_action": first_action, "persistences": held}
-        decide(graph, values, a, k, **{**rightly, **wrong})
+    def wrongly(graph: Graph, values: str, actions: Any, k: int, tolerance: float, held: Any) -> None:
+        rightly = {"actions": actions, "tolerance": tolerance, "persistences": held}
+        decide(graph, values, k_max=k, **{**rightly, **wrong})
 
     run = saved(policy_for(SPACES["box"], 8, decision_tolerance=3.0), tmp_path / "run")
     monkeypatch.setattr(Graph, "decide", wrongly)
@@ -582,13 +587,32 @@ DOCTORED: dict[str, Callable[[Path], Any]] = {
     "a pickle": lambda run: (run / "policy/policy.safetensors").write_bytes(payload(run / "mark")),
     "cut": lambda run: os.truncate(run / "policy/policy.safetensors", 100),
     "no document": lambda run: (run / "policy/policy.json").unlink(),
-    "another format": lambda run: replaced(run, "policy.json", '"format": 1', '"format": 2'),
+    "another format": lambda run: replaced(run, "policy.json", '"format": 2', '"format": 3'),
     "an unknown kind": lambda run: replaced(run, "policy.json", '"kind": "', '"kind": "x'),
-    "another k_max": lambda run: replaced(run, "policy.json", '"k_max": 3', '"k_max": 4'),
+    "other persistences": lambda run: replaced(
+        run, "policy.json", '"persistences": null', '"persistences": [1, 3]'
+    ),
     "no number": lambda run: replaced(
         run, "policy.json", '"decision_tolerance": ', '"decision_tolerance": "x", "y": '
     ),
 }
+
+
+def test_a_table_from_before_its_rule_was_written_out_is_read_by_its_learner(runs: Path, tmp_path: Path) -> None:
+    run = copy_of(runs / "table", tmp_path / "run")
+    path = run / "policy/policy.json"
+    document = json.loads(path.read_text())
+    del document["policy"]
+    path.write_text(json.dumps({**document, "arguments": {"k_max": 3, "decision_tolerance": 0.25}}))
+    seal_anew(path)
+    found = load_policy(run)
+    assert isinstance(found, TableActor)
+    assert found.acting == (0.25, None)
+    assert found.decide(0).values.shape == (4, 3)
+    path.write_text(json.dumps({**document, "algorithm": "own_agents:SmdpQ"}))
+    seal_anew(path)
+    with pytest.raises(InputError, match="must say by which rule its table is read"):
+        load_policy(run)
 
 
 @pytest.mark.parametrize("kind", ["table", "network"])

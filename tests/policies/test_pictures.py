@@ -128,7 +128,7 @@ def test_a_table_has_arrows_instead(runs: Path) -> None:
     assert hold_map(shown.actor, env, trip, None) is None
     figure = draw_policy_over(shown.actor, env, trip)
     assert figure is not None
-    assert figure.axes[0].get_title() == "action and steps it is held"
+    assert figure.axes[0].get_title() == "action and steps held"
     values = draw_decisions(shown.actor, env, trip, 2).axes[0]
     table = shown.actor.decide(trip.observations[0]).values
     assert [line.get_ydata().tolist() for line in values.get_lines()[:4]] == table.tolist()
@@ -153,7 +153,7 @@ def test_axes_that_there_are_not(given: str) -> None:
 
 
 def test_no_axes_without_vectors() -> None:
-    with pytest.raises(ValueError, match=r"^axes must not be given where observations are no vectors"):
+    with pytest.raises(ValueError, match=r"^axes must not be given if observations are not vectors"):
         find_axes("0,1", make_env("cliff"))
 
 

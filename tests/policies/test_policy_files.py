@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, NatureCNN
 
 from holdfast import EZGreedyDQN, PerDQN, TempoRLDQN
+from holdfast.deep.networks.option_network import ConvFeatures
 from holdfast.policies import load_policy
-from holdfast.policies.policy_files import network_state, write_policy
+from holdfast.policies.policy_files import actor_of, network_state, write_policy
 from holdfast.policies.spaces import space_from, space_state
 from tests.runs.small_runs import TABLE, trained
 
@@ -208,6 +209,24 @@ def test_a_dictionary_that_is_larger_than_its_weights_is_refused(
         load_policy(tmp_path)
 
 
+def test_boxes_of_three_dimensions_that_are_no_images_need_no_weights_of_their_own(tmp_path: Path) -> None:
+    space = spaces.Dict({name: spaces.Box(-1.0, 1.0, (2, 3, 4)) for name in "abc"})
+    model = PerDQN("MultiInputPolicy", Still(space), k_max=2, device="cpu", policy_kwargs={"net_arch": [8]})
+    write_policy(tmp_path, network_state("perdqn", model.policy))
+    assert len(list(same_decisions(model, load_policy(tmp_path), space, 3))) == 3
+
+
+def test_a_space_that_its_extractor_cannot_use_is_a_sentence(tmp_path: Path) -> None:
+    model = PerDQN(
+        "MultiInputPolicy", Still(SPACES["dict"]), k_max=2, device="cpu", policy_kwargs={"net_arch": [8]}
+    )
+    state = network_state("perdqn", model.policy)
+    state["observation_space"] = space_state(spaces.Box(0.0, 1.0, (5,)))
+    write_policy(tmp_path, state)
+    with pytest.raises(ValueError, match="the saved policy cannot be built: "):
+        load_policy(tmp_path)
+
+
 # Levers ---------------------------------------------------------------------------------------------------------
 
 LEVERS: dict[str, Any] = {
@@ -293,5 +312,17 @@ def test_a_persistence_that_no_number_holds_is_refused(tmp_path: Path) -> None:
     state = network_state("perdqn", with_levers().policy)
     state["arguments"] |= {"persistences": [1, 2, 4, 10**30], "k_max": 10**30}
     write_policy(tmp_path, state)
-    with pytest.raises(ValueError, match="must have its longest persistence, below 2147483648, as 'k_max'"):
+    with pytest.raises(ValueError, match="must have a whole number from 1 to 2147483647 as 'k_max'"):
         load_policy(tmp_path)
+
+
+@pytest.mark.parametrize("extractor", ["NatureCNN", "ConvFeatures"])
+def test_no_layer_is_made_for_pictures_that_there_are_no_weights_for(extractor: str) -> None:
+    kwargs = {"features_extractor_class": {"NatureCNN": NatureCNN, "ConvFeatures": ConvFeatures}[extractor]}
+    model = PerDQN("CnnPolicy", Still(SPACES["picture"]), k_max=3, buffer_size=50, policy_kwargs=kwargs, seed=0)
+    state = network_state("perdqn", model.policy)
+    assert state["arguments"]["features_extractor_class"] == extractor
+    for side, said in ((400, "weights of its layers, and no others"), (5000, "pictures of at most")):
+        large = spaces.Box(0, 255, (1, side, side), np.uint8)
+        with pytest.raises(ValueError, match=said):
+            actor_of({**state, "observation_space": space_state(large)})

@@ -4,10 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from holdfast.core import PartialHistory
 from holdfast.envs import GridWorld
 from holdfast.envs.maps import CLIFF
 from holdfast.mdp import TabularMDP
+from holdfast.tabular import PerQLearning
 
 
 def random_mdp(seed: int = 0, n_states: int = 7, n_actions: int = 3) -> TabularMDP:
@@ -38,3 +41,12 @@ def same_episodes(one: Any, other: Any) -> None:
     """Assert that two logs, or results, hold the very same numbers."""
     for name in ("training_returns", "steps", "decisions", "greedy_returns", "greedy_steps", "greedy_decisions"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def after_two_steps(learner: PerQLearning) -> NDArray[np.float64]:
+    """The table after one update: states 0, 1, 2 in a row, rewards 4 and 8, and values in state 2 alone."""
+    learner.reset(n_states=3, n_actions=2)
+    learner.q[2, 0] = [8.0, 4.0, 2.0]
+    learner.q[2, 1, 0] = 16.0
+    learner.update(PartialHistory(np.array([0, 1, 2]), 0, np.array([4.0, 8.0])))
+    return learner.q

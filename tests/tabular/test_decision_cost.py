@@ -14,26 +14,22 @@ from holdfast.core import Option, PartialHistory
 from holdfast.envs import make_env
 from holdfast.mdp import TabularMDP, q_star_options
 from holdfast.tabular import GreedyPolicy, MSAQLearning, PerQLearning, TempoRLQLearning
-from tests.tabular.conftest import random_mdp, same_episodes
+from tests.tabular.conftest import after_two_steps, random_mdp, same_episodes
 from tests.tabular.literal import as_dictionary, as_table, msa_update, update
 from tests.tabular.strategies import Case, cases
 
 
 def test_an_update_by_hand() -> None:
     # 1, 2 and 4 steps, κ = 2, γ = α = ½, c = 4: states 0, 1, 2 in a row, rewards 4 and 8, all else 0.
-    learner = PerQLearning(persistences=(1, 2, 4), alpha=0.5, gamma=0.5, decision_cost=4.0)
-    learner.reset(n_states=3, n_actions=2)
-    learner.q[2, 0] = [8.0, 4.0, 2.0]
-    learner.q[2, 1, 0] = 16.0
-    learner.update(PartialHistory(np.array([0, 1, 2]), 0, np.array([4.0, 8.0])))
+    q = after_two_steps(PerQLearning(persistences=(1, 2, 4), alpha=0.5, gamma=0.5, decision_cost=4.0))
     # j = 2, i = 1 (R = 8, one step), V(2) = 16 − 4: Q(1,0,1) = ½(8 + ½·12) = 7; k = 2 by Q(2,0,1): ½(8 + 4) = 6;
     #   k = 4 would need Q(2,0,3), which there is not.
     # j = 2, i = 0 (R = 8, two steps): Q(0,0,2) = ½(8 + ¼·12) = 5.5; k = 4 by Q(2,0,2): ½(8 + ¼·4) = 4.5.
     # j = 1, i = 0 (R = 4, one step), V(1) = 7 − 4: Q(0,0,1) = ½(4 + ½·3) = 2.75;
     #   k = 2 by Q(1,0,1) = 7: ½·5.5 + ½(4 + 3.5) = 6.5; k = 4 by none.
-    np.testing.assert_array_equal(learner.q[1, 0], [7.0, 6.0, 0.0])
-    np.testing.assert_array_equal(learner.q[0, 0], [2.75, 6.5, 4.5])
-    assert not learner.q[:2, 1].any()
+    np.testing.assert_array_equal(q[1, 0], [7.0, 6.0, 0.0])
+    np.testing.assert_array_equal(q[0, 0], [2.75, 6.5, 4.5])
+    assert not q[:2, 1].any()
 
 
 def test_a_hold_that_ended_the_episode_fixes_every_longer_one() -> None:
@@ -153,7 +149,7 @@ class TestPolicy:
         ({"persistences": [1, 2, 2]}, "persistences must begin with 1 and increase"),
         (
             {"k_max": 5, "persistences": [1, 2]},
-            "k_max must be 2, the last of persistences, or not be given, not 5",
+            "k_max must be 2, the last of persistences, or be left out, not 5",
         ),
     ],
 )
@@ -163,7 +159,7 @@ def test_what_is_refused(kind: Any, arguments: dict[str, Any], sentence: str) ->
 
 
 def test_a_margin_below_the_cost_is_refused() -> None:
-    sentence = r"^interrupt_margin must be at least decision_cost, which is 0\.2, not 0\.1: to drop a hold "
+    sentence = r"^interrupt_margin must be at least decision_cost, which is 0\.2, not 0\.1: dropping a hold "
     with pytest.raises(ValueError, match=sentence):
         PerQLearning(decision_cost=0.2, interrupt_margin=0.1)
     with pytest.raises(ValueError, match=sentence):
@@ -172,7 +168,7 @@ def test_a_margin_below_the_cost_is_refused() -> None:
 
 
 def test_a_primitive_target_with_a_cost_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^target_value must not be 'primitive' where decision_cost is above 0"):
+    with pytest.raises(ValueError, match=r"^target_value must not be 'primitive' if decision_cost is above 0"):
         PerQLearning(decision_cost=0.2, target_value="primitive")
     PerQLearning(decision_cost=0.0, target_value="primitive")
 

@@ -197,7 +197,7 @@ def test_bad_calls_get_one_sentence(call: Any, sentence: str, cliff: TabularMDP)
     [
         (PartialHistory(np.array([0, 9]), 0, np.zeros(1)), "history must stay in states 0..2"),
         (PartialHistory(np.array([0, 1]), 5, np.zeros(1)), "with an action in 0..1"),
-        (PartialHistory(np.array([0.5, 1.0]), 0, np.zeros(1)), "history must have states that are whole numbers"),
+        (PartialHistory(np.array([0.5, 1.0]), 0, np.zeros(1)), "history must have whole numbers as states"),
         (
             PartialHistory(np.zeros(4, dtype=int), 0, np.zeros(3)),
             "history must be of at most k_max = 2 steps",

@@ -11,25 +11,21 @@ from holdfast.core.decomposition import backward_schedule
 from holdfast.envs import make_env
 from holdfast.mdp import TabularMDP, q_star_options
 from holdfast.tabular import PerQLearning, QLearning
-from tests.tabular.conftest import corridor, random_mdp, same_episodes
+from tests.tabular.conftest import after_two_steps, corridor, random_mdp, same_episodes
 from tests.tabular.literal import as_dictionary, as_table, perq_run, update
 from tests.tabular.strategies import Case, cases
 
 
 def test_an_update_by_hand() -> None:
     # K = 3, κ = 2, γ = α = ½: states 0, 1, 2 in a row, rewards 4 and 8, all else 0.
-    learner = PerQLearning(3, alpha=0.5, gamma=0.5)
-    learner.reset(n_states=3, n_actions=2)
-    learner.q[2, 0] = [8.0, 4.0, 2.0]
-    learner.q[2, 1, 0] = 16.0
-    learner.update(PartialHistory(np.array([0, 1, 2]), 0, np.array([4.0, 8.0])))
+    q = after_two_steps(PerQLearning(3, alpha=0.5, gamma=0.5))
     # j = 2, i = 1 (R = 8, k = 1): Q(1,0,1) = ½(8 + ½·16) = 8; then d = 1, 2: ½(8 + ½·8) = 6, ½(8 + ½·4) = 5.
     # j = 2, i = 0 (R = 8, k = 2): Q(0,0,2) = ½(8 + ¼·16) = 6; then d = 1: Q(0,0,3) = ½(8 + ¼·8) = 5.
     # j = 1, i = 0 (R = 4, k = 1): V(1) = 8, so Q(0,0,1) = ½(4 + ½·8) = 4;
     #   d = 1: Q(0,0,2) = ½·6 + ½(4 + ½·8) = 7; d = 2: Q(0,0,3) = ½·5 + ½(4 + ½·6) = 6.
-    np.testing.assert_array_equal(learner.q[1, 0], [8.0, 6.0, 5.0])
-    np.testing.assert_array_equal(learner.q[0, 0], [4.0, 7.0, 6.0])
-    assert not learner.q[:2, 1].any()
+    np.testing.assert_array_equal(q[1, 0], [8.0, 6.0, 5.0])
+    np.testing.assert_array_equal(q[0, 0], [4.0, 7.0, 6.0])
+    assert not q[:2, 1].any()
 
 
 def test_beyond_a_terminal_state_there_is_nothing() -> None:

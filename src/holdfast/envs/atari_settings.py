@@ -1,4 +1,4 @@
-"""How an Atari game is played and seen: settings that a single game and many at once share, checked."""
+"""How an Atari game is played and observed: checked settings, for a single game or many at once."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ __all__ = ["AtariSettings"]
 
 _FRAME_SKIP = 4
 _FRAME_SKIPS = {"space_invaders": 3}
-"""With four, its blinking shots would never be seen."""
+"""With four, its blinking shots would never be visible."""
 
 
 @dataclass
 class AtariSettings:
-    """The paper's settings, and where it is silent those that are customary in training.
+    """The paper's settings and, where it is silent, those customary in training.
 
     Args:
-        game: Its name.
-        frame_skip: Frames of one step, of which the last is seen; None: 3 for Space Invaders, else 4.
-        sticky: Probability of every frame that the emulator repeats the action of the frame before.
-        stack: Frames of an observation.
-        size: Height and width that a frame is shrunk to.
-        episodic_life: A lost life ends the episode, not the game.
-        clip_rewards: A reward is replaced by its sign.
-        no_ops: How much of a game's beginning, at most, passes with nothing done; 0 for none.
-        fire: FIRE is pressed where a game begins, if it has that.
-        full_actions: All 18 actions of the console instead of those that do something in the game.
+        game: Game's name.
+        frame_skip: Number of frames in one step, of which the last is observed (default: 3 for Space Invaders,
+            else 4).
+        sticky: Probability, at every frame, that the emulator repeats the previous frame's action.
+        stack: Number of frames in an observation.
+        size: Height and width of a shrunk frame.
+        episodic_life: Whether a lost life ends the episode, though not the game.
+        clip_rewards: Whether a reward is replaced by its sign.
+        no_ops: Largest number of no-ops at the beginning of a game; 0 for none.
+        fire: Whether FIRE is pressed at the beginning of a game that has it.
+        full_actions: Whether to use all 18 actions of the console instead of those that have an effect in the
+            game.
         max_frames: Frames after which a game is cut short.
 
     Raises:
-        ValueError: There is no such game, or a setting will not do; the message is one sentence.
-        TypeError: A setting is of the wrong kind or has the wrong name.
+        ValueError: There is no such game, or a setting is invalid; the message is one sentence.
+        TypeError: A setting has the wrong type or an unknown name.
     """
 
     game: str
@@ -60,5 +62,5 @@ class AtariSettings:
 
     @property
     def frames_per_step(self) -> int:
-        """Frames of one step."""
+        """Number of frames in one step."""
         return _FRAME_SKIPS.get(self.game, _FRAME_SKIP) if self.frame_skip is None else self.frame_skip

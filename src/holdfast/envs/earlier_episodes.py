@@ -1,8 +1,8 @@
-"""A sample of the episodes that an environment has played, by which a resume sees whether it repeats them.
+"""A sample of an environment's past episodes, by which a resumed run checks whether it repeats them.
 
-The running episode alone does not tell whether an environment depends on more than its reset seed and its actions:
-one that counts its episodes may show no trace of that before the episode's last reward. So some of the episodes
-that are over are kept, of bounded number and length: the last ones, and others spread evenly over all before them.
+The running episode alone does not show whether an environment depends on more than its reset seed and its actions:
+one that counts its episodes may show no trace of that before the episode's last reward. Therefore some finished
+episodes are kept, limited in number and length: the last ones, and others spread evenly over all before them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from holdfast.core.saved_fields import json_copy, take, take_integer, take_list,
 __all__ = ["LONGEST_PART", "EarlierEpisodes", "PlayedEpisode"]
 
 LONGEST_PART = 500
-"""Steps of an episode that are kept, from its beginning."""
+"""Number of steps of an episode that are kept, from its beginning."""
 
 _LAST = 4
-"""How many of the last episodes are kept."""
+"""Number of the last episodes that are kept."""
 _SPREAD = 4
-"""How many of those before them."""
+"""Number of earlier episodes that are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,11 @@ class PlayedEpisode:
     """An episode, or its first steps.
 
     Attributes:
-        number: How many the environment had played before it.
-        seed: Of its reset.
-        options: Of its reset.
-        actions: What was done, one row per step.
-        digest: Fingerprint of what was seen and earned in these steps.
+        number: Number of episodes that the environment had played before it.
+        seed: Seed of its reset.
+        options: Options of its reset.
+        actions: Its actions, one row per step.
+        digest: Fingerprint of the observations and rewards in these steps.
     """
 
     number: int
@@ -47,7 +47,7 @@ class PlayedEpisode:
     digest: int
 
     def state(self) -> dict[str, Any]:
-        """As arrays and JSON values."""
+        """The episode as arrays and JSON values."""
         return {
             "number": self.number,
             "seed": self.seed,
@@ -58,10 +58,10 @@ class PlayedEpisode:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> PlayedEpisode:
-        """What ``state`` described.
+        """The episode that ``state`` describes.
 
         Raises:
-            ValueError: It is damaged.
+            ValueError: The state is damaged.
         """
         actions, options = take(state, "actions"), take(state, "options")
         if not isinstance(actions, np.ndarray) or actions.dtype.kind not in "biuf" or actions.ndim == 0:
@@ -78,14 +78,14 @@ class PlayedEpisode:
 
 
 class EarlierEpisodes:
-    """The sample, and how many episodes it was taken from; which of them are in it follows from that number."""
+    """The sample, and the number of episodes it was taken from, which determines what the sample contains."""
 
     def __init__(self) -> None:
         self.n_played = 0
         self.kept: list[PlayedEpisode] = []
 
     def add(self, episode: PlayedEpisode | None) -> None:
-        """One more episode is over; None for one that cannot be repeated."""
+        """Count one more finished episode; None for one that cannot be repeated."""
         self.n_played += 1
         if episode is not None:
             self.kept.append(episode)
@@ -95,22 +95,22 @@ class EarlierEpisodes:
         before = self.n_played - _LAST
         if number >= before:
             return True
-        # A power of two, so that what was wanted before includes all that is wanted now.
+        # A power of two, so that everything wanted now was also wanted before.
         stride = 1
         while -(-before // stride) > _SPREAD:
             stride *= 2
         return number % stride == 0
 
     def state(self) -> dict[str, Any]:
-        """As arrays and JSON values."""
+        """The sample as arrays and JSON values."""
         return {"played": self.n_played, "kept": [episode.state() for episode in self.kept]}
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> EarlierEpisodes:
-        """What ``state`` described.
+        """The sample that ``state`` describes.
 
         Raises:
-            ValueError: It is damaged.
+            ValueError: The state is damaged.
         """
         found = cls()
         found.n_played = take_integer(state, "played")

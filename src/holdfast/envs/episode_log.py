@@ -1,12 +1,12 @@
 """An environment's state is its history: the seed of its reset and the actions since then.
 
 ``EpisodeLog`` derives the reset seed of every episode from the run's seed, the environment's index and the
-episode's number, and records the actions. Repeating both brings any environment back whose dynamics depend on
-nothing else, without knowing how to look inside it. It is the outermost wrapper of a single environment, so that
-wrappers below it (time limits, frame stacks, monitors) are brought back by the same repetition. A sample of
-earlier episodes is repeated before that, which shows environments that depend on something else.
+episode's number, and records the actions. Repeating both restores any environment whose dynamics depend on nothing
+else, without any knowledge of its internals. It is the outermost wrapper of a single environment, so the wrappers
+below it (time limits, frame stacks, monitors) are restored by the same repetition. Before that, a sample of
+earlier episodes is repeated, which exposes environments that depend on something else.
 
-Environments that can say where they are (``exact_states``) are asked instead, and nothing of them is recorded.
+Environments that can report their own state (``exact_states``) are asked for it, and nothing is recorded.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def _full_name(kind: type) -> str:
 
 
 _REPEATABLE: set[str] = {
-    # Not every version has all of them.
+    # Not every version of Gymnasium has all of them.
     *(_full_name(getattr(wrappers, name)) for name in _GYMNASIUM if hasattr(wrappers, name)),
-    # Within another one it is given every seed.
+    # Inside another one, it is given every seed.
     "holdfast.envs.episode_log.EpisodeLog",
     "holdfast.envs.failures.NamedFailures",
     "holdfast.envs.hold_action.HoldAction",
@@ -82,7 +82,7 @@ _REPEATABLE: set[str] = {
     "stable_baselines3.common.atari_wrappers.WarpFrame",
     "stable_baselines3.common.monitor.Monitor",
 }
-"""Wrappers whose state is made of the running episode alone, by full name."""
+"""Full names of wrappers whose state depends on the running episode alone."""
 
 
 _BOOKKEEPERS = {
@@ -90,14 +90,14 @@ _BOOKKEEPERS = {
     "holdfast.envs.episode_log.EpisodeLog",
     "stable_baselines3.common.monitor.Monitor",
 }
-"""Wrappers that note what whole episodes came to, and change nothing that is seen."""
+"""Wrappers that only record statistics of whole episodes and change nothing that is observed."""
 
 
 def allow_repetition(wrapper: type[gymnasium.Wrapper[Any, Any, Any, Any]]) -> Any:
-    """Declare that a wrapper can be brought back by repeating an episode; usable as a decorator.
+    """Declare that a wrapper can be restored by repeating an episode; usable as a decorator.
 
-    What such a wrapper remembers must come from the running episode alone, and what it does must depend on nothing
-    but that memory, the actions and random numbers that ``reset`` has seeded.
+    Everything that such a wrapper remembers must come from the running episode, and its behaviour must depend only
+    on that memory, the actions, and random numbers that ``reset`` has seeded.
     """
     if not (isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper)):
         raise InputTypeError(f"wrapper must be a class of Gymnasium wrappers, not {wrapper!r}")
@@ -106,19 +106,19 @@ def allow_repetition(wrapper: type[gymnasium.Wrapper[Any, Any, Any, Any]]) -> An
 
 
 def repeatable_wrappers() -> frozenset[str]:
-    """Full names of the wrappers that this process knows to be brought back by repeating an episode."""
+    """Full names of the wrappers that, to this process's knowledge, repeating an episode restores."""
     return frozenset(_REPEATABLE)
 
 
 class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Seeds every episode by its number, and records what was done in it.
+    """Seeds every episode by its number, and records its actions.
 
-    A seed that is given to ``reset`` is obeyed in that episode and becomes the run's seed: later episodes derive
-    theirs from it. An episode that goes on with the game of the one before, after a lost life, is given none.
+    A seed given to ``reset`` applies to that episode and becomes the run's seed: later episodes derive theirs from
+    it. An episode that continues the game of the one before, after a lost life, gets no seed.
 
     Args:
         env: The environment, with all its wrappers.
-        index: Which of several environments of a run this is.
+        index: Index of this environment among those of the run.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], index: int = 0) -> None:
@@ -138,7 +138,7 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         self._says_where_it_is = first_without_state(env) is None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin the next episode, with the given seed or with that of its number."""
+        """Begin the next episode, with the given seed or with the one derived from its number."""
         if seed is None:
             self._episode += 1
             if not getattr(self.env.unwrapped, "goes_on", False):
@@ -162,12 +162,12 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, Any]:
         try:
-            # A copy: the options are the caller's, and the environment may write into them.
+            # A copy: the options belong to the caller, and the environment may write into them.
             self._options, self._options_are_lost = json_copy(options), False
         except InputError:
             self._options, self._options_are_lost = None, True
         self._seed, self._actions, self._is_broken = seed, [], False
-        # Environments from before there were options have no argument for them.
+        # Older environments have no argument for options.
         given = {} if options is None else {"options": options}
         observation, info = self.env.reset(seed=seed, **given)
         if self._says_where_it_is:
@@ -176,11 +176,11 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step, recorded unless the environment can say where it is."""
+        """Take one step, and record it unless the environment can report its own state."""
         if self._says_where_it_is:
             return self.env.step(action)
         self._actions.append(_copied(action))
-        # A step that is never finished cannot be repeated.
+        # A step that never finished cannot be repeated.
         was_broken, self._is_broken = self._is_broken, True
         result = self.env.step(action)
         self._is_broken = was_broken
@@ -192,18 +192,18 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
     # State -------------------------------------------------------------------------------------------------
 
     def episode_state(self, repeatable: Collection[str] = ()) -> dict[str, Any]:
-        """All that ``repeat_episode`` needs, as arrays and JSON values.
+        """Everything that ``repeat_episode`` needs, as arrays and JSON values.
 
-        Where the environment cannot be brought back there is one entry, ``"refused"``, a sentence that says why.
+        If the environment cannot be restored, there is one entry, ``"refused"``: a sentence that says why.
 
         Args:
-            repeatable: Further wrappers that can be brought back, by their full names: those that were declared in
-                the process that asks.
+            repeatable: Full names of further wrappers that can be restored: those declared in the process that
+                asks.
         """
         exact = None
         if self._says_where_it_is:
             try:
-                # Before the first episode there is nothing to say.
+                # Before the first episode there is no state.
                 exact, refused = exact_state_of(self.env) if self._episode >= 0 else [], None
             except InputError as error:
                 refused = str(error)
@@ -226,11 +226,11 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         }
 
     def repeat_episode(self, state: Mapping[str, Any], repeatable: Collection[str] = ()) -> str | None:
-        """Go to where ``episode_state`` was asked for.
+        """Go to the state at which ``episode_state`` was called.
 
         Args:
-            state: What it returned.
-            repeatable: As there.
+            state: What ``episode_state`` returned.
+            repeatable: As for ``episode_state``.
 
         Returns:
             None, or a sentence that says why the environment did not get there.
@@ -253,14 +253,14 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
             if exact:
                 restore_exact_state_of(self.env, exact)
         except InputError as error:
-            return f"environment {self.index} cannot be put where it was: {error}"
+            return f"environment {self.index} cannot be restored: {error}"
         return None
 
     def _go_there(self, state: Mapping[str, Any], repeatable: Collection[str]) -> str | None:
         refused = self._foreign_wrapper(repeatable)
         if refused is not None:
             return refused
-        # States from before there was such a sample have none.
+        # States from older versions have no such sample.
         refused = self.repeat_earlier(take_mapping(state, "earlier")) if state.get("earlier") else None
         if refused is not None:
             return refused
@@ -270,16 +270,16 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         return self._repeat("its episode", state["seed"], state["options"], state["actions"], state["digest"])
 
     def earlier_state(self) -> dict[str, Any]:
-        """A sample of the episodes that are over, as arrays and JSON values."""
+        """A sample of the finished episodes, as arrays and JSON values."""
         return self._earlier.state()
 
     def forget_after(self, state: Mapping[str, Any]) -> None:
-        """Let the sample be what ``earlier_state`` returned before: what was played since does not count."""
+        """Reset the sample to what ``earlier_state`` returned before: episodes played since then do not count."""
         self._earlier = EarlierEpisodes.restored(state)
         self._seed, self._actions = None, []
 
     def repeat_earlier(self, state: Mapping[str, Any]) -> str | None:
-        """See whether the environment still does what it did in earlier episodes; a new one must begin after this.
+        """Check whether the environment still repeats earlier episodes; a new episode must begin afterwards.
 
         Args:
             state: What ``earlier_state`` returned.
@@ -302,11 +302,11 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         return None
 
     def _repeat(self, what: str, seed: int, options: Any, actions: Any, digest: int) -> str | None:
-        """Do the same again; a sentence if that came to something else."""
+        """Repeat an episode; return a sentence if it came out differently."""
         try:
             is_the_same = bool(self._repeated(int(seed), json_copy(options), np.asarray(actions)) == digest)
         except Exception as error:
-            # Whatever an environment raises in a foreign episode: the process that it lives in must survive.
+            # Whatever an environment raises in a foreign episode, its process must survive.
             return f"environment {self.index} did not repeat {what}: {described(error)}"
         if is_the_same:
             return None
@@ -327,31 +327,31 @@ class EpisodeLog(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
     def _foreign_wrapper(self, repeatable: Collection[str]) -> str | None:
         if spans_episodes(self.env):
             return (
-                f"the wrapper {first_without_state(self.env)} cannot say where it is, and an episode that goes "
-                "on with the game of the one before cannot be repeated: give the wrapper exact_state and "
+                f"the wrapper {first_without_state(self.env)} cannot report its state, and an episode that "
+                "continues the game of the one before cannot be repeated: give the wrapper exact_state and "
                 "restore_exact_state, or the game episodic_life=False"
             )
         for wrapper in _wrappers(self.env):
             name = _full_name(type(wrapper))
             if name not in _REPEATABLE and name not in repeatable:
                 return (
-                    f"the wrapper {type(wrapper).__name__} cannot be brought back by repeating an episode; if all "
+                    f"the wrapper {type(wrapper).__name__} cannot be restored by repeating an episode; if all "
                     "it remembers comes from the running episode, declare it with holdfast.envs.allow_repetition"
                 )
         return None
 
     def _unrepeatable_episode(self) -> str | None:
         if self._options_are_lost:
-            return "the options of reset must be JSON values for the environment to be brought back"
+            return "the options of reset must be JSON values for the environment to be restored"
         if not _are_numbers(self._actions):
-            return "the actions must be numbers or arrays of one kind for the environment to be brought back"
+            return "the actions must be numbers or arrays of one kind for the environment to be restored"
         return None
 
 
 def episode_seed(run_seed: int, index: int, episode: int) -> int:
     """The reset seed of one episode of one environment of a run."""
     sequence = np.random.SeedSequence(entropy=run_seed, spawn_key=(index, episode))
-    # Gymnasium and Box2D want seeds that fit 32 bits, some of them without a sign.
+    # Gymnasium and Box2D need seeds of 32 bits, in some places signed.
     return int(sequence.generate_state(1)[0] >> 1)
 
 
@@ -363,7 +363,7 @@ def _wrappers(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Wrapper[Any, A
 
 @contextmanager
 def _without_bookkeepers(outermost: gymnasium.Wrapper[Any, Any, Any, Any]) -> Iterator[None]:
-    """Leave wrappers out that would note the episodes which are played meanwhile."""
+    """Bypass the wrappers that would record the episodes played in the meantime."""
     left_out = []
     outer: Any = outermost
     while isinstance(outer, gymnasium.Wrapper):
@@ -384,8 +384,8 @@ def _copied(action: Any) -> Any:
 
 
 def _are_numbers(actions: list[Any]) -> bool:
-    """Whether one array can hold them all and give each back as it was."""
-    # The usual ones are known at a glance.
+    """Whether one array can hold all actions and give each back unchanged."""
+    # Fast paths for the usual types.
     types = {type(action) for action in actions}
     if types == {np.int64} or (types == {int} and all(-(2**63) <= action < 2**63 for action in actions)):
         return True
@@ -403,8 +403,8 @@ _FLOAT, _WHOLE = (np.dtype(kind).str.encode() for kind in (np.float64, np.int64)
 
 
 def _folded(trace: int, part: Any) -> int:
-    """A fingerprint of all that was seen, one part further: arrays, numbers, texts, and nested ones of such."""
-    # As the array of it would be, in a fraction of the time.
+    """Extend a fingerprint of all that was seen by one part: arrays, numbers, strings, or nested combinations."""
+    # The same bytes as for an array, in a fraction of the time.
     if type(part) is float:
         return zlib.crc32(struct.pack("=d", part), zlib.crc32(_FLOAT, trace))
     if type(part) is int and -(2**63) <= part < 2**63:
@@ -419,7 +419,7 @@ def _folded(trace: int, part: Any) -> int:
         return trace
     array = np.asarray(part)
     if array.dtype == object:
-        # Its bytes would be addresses.
+        # The bytes of an object array would be addresses.
         values = [float(item) if isinstance(item, Real) else str(item) for item in array.ravel()]
         array = np.frombuffer(repr(values).encode(), np.uint8)
     return zlib.crc32(array.tobytes(), zlib.crc32(array.dtype.str.encode(), trace))

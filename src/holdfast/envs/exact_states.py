@@ -1,9 +1,10 @@
-"""Environments that can say where they are, so that nothing has to be repeated to bring them back.
+"""Environments that can report their own state, so that restoring them needs no repetition.
 
-An environment, or a wrapper, offers two methods for that. ``exact_state()`` returns all that it goes on from, as a
-mapping of arrays and JSON values, without what lies within it. ``restore_exact_state(state)`` puts another one,
-made alike, to that point, or raises a ``ValueError``. The state of an environment with its wrappers is the list of
-theirs. Known wrappers of Gymnasium, Stable-Baselines3 and holdfast need not offer anything.
+An environment, or a wrapper, offers two methods for this. ``exact_state()`` returns everything that it needs to
+continue, as a mapping of arrays and JSON values, without what it wraps. ``restore_exact_state(state)`` brings
+another one, made in the same way, to that point, or raises a ``ValueError``. The state of a wrapped environment is
+the list of the states of all layers. Known wrappers of Gymnasium, Stable-Baselines3 and holdfast need neither
+method.
 """
 
 from __future__ import annotations
@@ -23,29 +24,29 @@ Layer = gymnasium.Env[Any, Any]
 
 
 def first_without_state(env: Layer) -> str | None:
-    """Class of the outermost wrapper, or of the environment, that cannot say where it is; None if all can."""
+    """Class of the outermost wrapper, or of the environment, that cannot report its state; None if all can."""
     return next((type(layer).__name__ for layer in _layers(env) if _access(layer) is None), None)
 
 
 def spans_episodes(env: Layer) -> bool:
-    """Whether an episode may go on with the game of the one before, so that no seed brings back its beginning."""
+    """Whether an episode may continue the game of the one before, so that no seed restores its beginning."""
     return bool(getattr(env.unwrapped, "spans_episodes", False))
 
 
 def exact_state_of(env: Layer) -> list[dict[str, Any]]:
-    """The states of an environment and its wrappers, all of which can say where they are, from the outermost.
+    """The states of an environment and its wrappers, outermost first; all of them must be able to report theirs.
 
     Raises:
-        ValueError: One of them cannot say it at this moment.
+        ValueError: One of them cannot report its state at this moment.
     """
     return [{"kind": type(layer).__name__, **_known(layer).read(layer)} for layer in _layers(env)]
 
 
 def restore_exact_state_of(env: Layer, states: list[Any]) -> None:
-    """Put an environment that was made alike to where ``exact_state_of`` was asked for.
+    """Bring an environment that was made in the same way to the point at which ``exact_state_of`` was called.
 
     Raises:
-        ValueError: The states are damaged or those of another environment.
+        ValueError: The states are damaged or belong to another environment.
     """
     layers = list(_layers(env))
     kinds = [type(layer).__name__ for layer in layers]
@@ -64,7 +65,7 @@ def _layers(env: Layer) -> Iterator[Layer]:
 
 
 class _Access(NamedTuple):
-    """How the state of a layer is read and written."""
+    """How to read and write the state of a layer."""
 
     read: Callable[[Any], dict[str, Any]]
     write: Callable[[Any, Mapping[str, Any]], None]
@@ -103,7 +104,7 @@ def _write_order(wrapper: Any, state: Mapping[str, Any]) -> None:
 
 
 def _write_checker(wrapper: Any, state: Mapping[str, Any]) -> None:
-    # It looks at the first reset and step, and compares them; here there may be no reset before the first step.
+    # It checks and compares the first reset and step; here the first step may come before any reset.
     for name in ("checked_reset", "checked_step", "checked_data_reuse"):
         if hasattr(wrapper, name):
             setattr(wrapper, name, True)
@@ -130,7 +131,7 @@ def _write_failures(wrapper: Any, state: Mapping[str, Any]) -> None:
 
 
 def _read_monitor(wrapper: Any) -> dict[str, Any]:
-    # What it noted of episodes that are over serves nobody any more.
+    # Its records of finished episodes are no longer needed.
     return {"rewards": np.array(wrapper.rewards, np.float64), "needs_reset": bool(wrapper.needs_reset)}
 
 
@@ -166,4 +167,4 @@ _KNOWN = {
     "holdfast.envs.failures.NamedFailures": _Access(_read_failures, _write_failures),
     "stable_baselines3.common.monitor.Monitor": _Access(_read_monitor, _write_monitor),
 }
-"""By full name: a wrapper that somebody derived from one of them may remember more."""
+"""By full name, because a user's subclass may remember more."""

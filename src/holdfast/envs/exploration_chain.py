@@ -1,7 +1,7 @@
-"""Environments whose episodes never end, for asking how far random options get.
+"""Environments whose episodes never end, to study how far random options get.
 
-The chain of a random walk has to lead from everywhere to everywhere, and a model whose episodes end leads to its
-terminal states for good. What a hole is instead has to be decided: the paper does not say it.
+The chain of a random walk must lead from every state to every other, but a model whose episodes end never leaves
+its terminal states. What a hole is instead has to be decided: the paper does not say.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from holdfast.mdp.toy_text import without_harmless_wrappers
 __all__ = ["HOLES", "ExplorationKernel", "exploration_kernel"]
 
 HOLES = ("wall", "restart", "free")
-"""What a hole may be."""
+"""What a hole may be treated as."""
 
 
 class ExplorationKernel(NamedTuple):
     """Moves that never end.
 
     Attributes:
-        kernel: Where each step leads, among the states that are kept.
-        states: (n,) the numbers that the kept states have in the environment, growing.
+        kernel: The moves among the states that are kept.
+        states: (n,) the numbers of the kept states in the environment, in increasing order.
     """
 
     kernel: Kernel
@@ -42,19 +42,19 @@ class ExplorationKernel(NamedTuple):
 
 
 def exploration_kernel(env: Any, holes: str = "wall") -> ExplorationKernel:
-    """The moves of an environment with its ends taken away; states that its start does not lead to are left out.
+    """The moves of an environment without its ends; states that cannot be reached from the start are left out.
 
     Args:
         env: A ``GridWorld``; with ``holes="restart"`` also any environment with a transition table, or a
-            ``TabularMDP`` that has an initial distribution. Wrappers that change nothing may be around it.
-        holes: ``"wall"``: a step into a hole stays where it is, and holes are no states. ``"free"``: holes are
-            ordinary cells. In both, goals are ordinary cells, and the border blocks, even if it is deadly.
-            ``"restart"``: every terminal state (goal, hole, outside) is a state, from which the next step leads to
-            the start, whatever the action.
+            ``TabularMDP`` with an initial distribution. It may be in wrappers that change nothing.
+        holes: ``"wall"``: a step into a hole stays where it is, and holes are not states. ``"free"``: holes are
+            ordinary cells. In both cases goals are ordinary cells, and the border blocks even if it is deadly.
+            ``"restart"``: every terminal state (goal, hole, outside) is a state, and the next step from it leads
+            to the start, whatever the action.
 
     Raises:
-        ValueError: Without a map, "wall" and "free" have no meaning: a table does not say what bumping into a
-            terminal state, or passing it, would be. Or some states cannot be left again.
+        ValueError: ``"wall"`` or ``"free"`` without a map: a table does not say what bumping into a terminal
+            state, or passing it, would be. Or some states can never be left.
     """
     check_choice("holes", holes, HOLES)
     world = env if isinstance(env, TabularMDP) else without_harmless_wrappers(env)
@@ -65,8 +65,8 @@ def exploration_kernel(env: Any, holes: str = "wall") -> ExplorationKernel:
         kernel, starts = _endless(world, holes), np.array([world.map.start])
     else:
         raise InputError(
-            f"holes must be 'restart' for {type(world).__name__}: 'wall' and 'free' have a meaning on the map of "
-            "a GridWorld only",
+            f"holes must be 'restart' for {type(world).__name__}: 'wall' and 'free' are defined only on the map "
+            "of a GridWorld",
             "holes",
         )
     states = _reached(kernel, starts)
@@ -89,11 +89,11 @@ def _endless(env: GridWorld, holes: str) -> Kernel:
 
 
 def _restarting(model: TabularMDP) -> tuple[Kernel, NDArray[np.int64]]:
-    """The model with its terminal states leading to where episodes begin, and those states."""
+    """The model in which terminal states lead to the initial states, and these states."""
     if model.initial is None:
         raise InputError(
-            "holes='restart' needs to know where episodes begin: env must show its initial_state_distrib, "
-            "or the TabularMDP must be given its initial",
+            "holes='restart' needs the initial states: env must have initial_state_distrib, "
+            "or the TabularMDP must have an initial distribution",
             "holes",
             "env",
         )
@@ -109,8 +109,8 @@ def _restarting(model: TabularMDP) -> tuple[Kernel, NDArray[np.int64]]:
 
 
 def _reached(kernel: Kernel, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The states that steps from ``starts`` lead to, growing."""
-    # One state more, which leads to every start.
+    """The states that can be reached from ``starts``, in increasing order."""
+    # One additional state, which leads to every start.
     first = sp.csr_array((np.ones(len(starts)), (np.zeros(len(starts), dtype=int), starts)), (1, kernel.n_states))
     steps = sp.block_array([[_steps(kernel), None], [first, sp.csr_array((1, 1))]], format="csr")
     order = breadth_first_order(steps, kernel.n_states, return_predecessors=False)
@@ -118,7 +118,7 @@ def _reached(kernel: Kernel, starts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _among(kernel: Kernel, states: NDArray[np.int64]) -> Kernel:
-    """The kernel of ``states`` alone, which none of its steps leaves."""
+    """The kernel restricted to ``states``, which no step leaves."""
     if isinstance(kernel, DeterministicKernel):
         number = np.zeros(kernel.n_states, dtype=np.int64)
         number[states] = np.arange(len(states))
@@ -135,5 +135,5 @@ def _steps(kernel: Kernel) -> Any:
 
 
 def _matrices(kernel: Kernel) -> list[Any]:
-    """One sparse matrix (S,S) for each action."""
+    """One sparse matrix (S,S) per action."""
     return [sp.csr_array(kernel.under(np.full(kernel.n_states, a))) for a in range(kernel.n_actions)]

@@ -1,8 +1,8 @@
-"""Classic control with time cut finer: n steps where Gymnasium's own environments take one.
+"""Classic control in finer time: n steps for every one of Gymnasium's own environments.
 
-The dynamics are integrated n times as often with a step n times as small, a step's reward is divided by n, and an
-episode may have n times as many steps. The problem stays what it was in physical time; an agent that is to see it
-so takes γ^(1/n) for its γ. With n = 1 the environments are Gymnasium's own, bit for bit.
+The dynamics are integrated n times as often with a step n times as small, each reward is divided by n, and an
+episode may have n times as many steps. In physical time the problem stays the same; to keep it the same for an
+agent, use γ^(1/n) as its γ. With n = 1 the environments are Gymnasium's own, bit for bit.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium.envs.classic_control import AcrobotEnv, CartPoleEnv, MountainCarEnv, PendulumEnv
 
@@ -19,11 +20,11 @@ __all__ = ["AcrobotFine", "CartPoleFine", "MountainCarFine", "PendulumFine"]
 
 
 class _PhysicalTime:
-    """Counts the steps of an episode, for one that lasts as long in physical time whatever n is.
+    """Counts the steps of an episode, which lasts equally long in physical time for every n.
 
     Args:
-        n: Steps that one of Gymnasium's is cut into.
-        steps: Of Gymnasium's own, after which an episode is truncated.
+        n: Number of steps that replace one of Gymnasium's.
+        steps: Gymnasium's number of steps after which an episode is truncated.
     """
 
     def __init__(self, n: int, steps: int) -> None:
@@ -32,35 +33,51 @@ class _PhysicalTime:
         self._taken = 0
 
     def begin(self) -> None:
-        """An episode begins."""
+        """Begin an episode."""
         self._taken = 0
 
     def is_up(self) -> bool:
-        """Count one step; whether it was the last that there is time for."""
+        """Count one step; return whether the time is up."""
         self._taken += 1
         return self._taken >= self.step_limit
 
 
-class MountainCarFine(MountainCarEnv):
+class _Timed(gymnasium.Env[Any, Any]):
+    """An environment whose episodes last as long as ``time`` says."""
+
+    time: _PhysicalTime
+
+    def reset(self, **kwargs: Any) -> Any:
+        """Begin an episode."""
+        self.time.begin()
+        return super().reset(**kwargs)
+
+
+class _Shortened(_Timed):
+    """One whose own step takes the shorter time already."""
+
+    def step(self, action: Any) -> Any:
+        """Gymnasium's step, over a shorter time."""
+        found: Any = super().step(action)
+        observation, reward, terminated, _, info = found
+        return observation, reward / self.time.n, terminated, self.time.is_up(), info
+
+
+class MountainCarFine(_Timed, MountainCarEnv):
     """MountainCar-v0 with n steps for one.
 
     Args:
-        n: Steps that one of Gymnasium's is cut into.
-        render_mode: As Gymnasium's.
-        goal_velocity: As Gymnasium's.
+        n: Number of steps that replace one of Gymnasium's.
+        render_mode: As in Gymnasium.
+        goal_velocity: As in Gymnasium.
     """
 
     def __init__(self, n: int = 1, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         super().__init__(render_mode, goal_velocity)
         self.time = _PhysicalTime(n, 200)
 
-    def reset(self, **kwargs: Any) -> Any:
-        """A new episode."""
-        self.time.begin()
-        return super().reset(**kwargs)
-
     def step(self, action: int) -> Any:
-        """V ← v + a/n, then x ← x + v/n, both within their bounds; the wall on the left stops the car."""
+        """V ← v + a/n, then x ← x + v/n, both clipped to their bounds; the wall on the left stops the car."""
         n = self.time.n
         position, velocity = self.state
         pull = (action - 1) * self.force + math.cos(3 * position) * (-self.gravity)
@@ -75,13 +92,13 @@ class MountainCarFine(MountainCarEnv):
         return np.array(self.state, dtype=np.float32), -1.0 / n, has_arrived, self.time.is_up(), {}
 
 
-class CartPoleFine(CartPoleEnv):
+class CartPoleFine(_Shortened, CartPoleEnv):
     """CartPole-v1 with n steps for one.
 
     Args:
-        n: Steps that one of Gymnasium's is cut into.
-        render_mode: As Gymnasium's.
-        sutton_barto_reward: As Gymnasium's.
+        n: Number of steps that replace one of Gymnasium's.
+        render_mode: As in Gymnasium.
+        sutton_barto_reward: As in Gymnasium.
     """
 
     def __init__(self, n: int = 1, render_mode: str | None = None, sutton_barto_reward: bool = False) -> None:
@@ -89,23 +106,13 @@ class CartPoleFine(CartPoleEnv):
         self.time = _PhysicalTime(n, 500)
         self.tau /= n
 
-    def reset(self, **kwargs: Any) -> Any:
-        """A new episode."""
-        self.time.begin()
-        return super().reset(**kwargs)
 
-    def step(self, action: Any) -> Any:
-        """Gymnasium's step, of a shorter time."""
-        observation, reward, terminated, _, info = super().step(action)  # type: ignore[no-untyped-call]
-        return observation, reward / self.time.n, terminated, self.time.is_up(), info
-
-
-class AcrobotFine(AcrobotEnv):
+class AcrobotFine(_Shortened, AcrobotEnv):
     """Acrobot-v1 with n steps for one.
 
     Args:
-        n: Steps that one of Gymnasium's is cut into.
-        render_mode: As Gymnasium's.
+        n: Number of steps that replace one of Gymnasium's.
+        render_mode: As in Gymnasium.
     """
 
     def __init__(self, n: int = 1, render_mode: str | None = None) -> None:
@@ -113,37 +120,17 @@ class AcrobotFine(AcrobotEnv):
         self.time = _PhysicalTime(n, 500)
         self.dt = type(self).dt / n
 
-    def reset(self, **kwargs: Any) -> Any:
-        """A new episode."""
-        self.time.begin()
-        return super().reset(**kwargs)
 
-    def step(self, action: Any) -> Any:
-        """Gymnasium's step, of a shorter time."""
-        observation, reward, terminated, _, info = super().step(action)  # type: ignore[no-untyped-call]
-        return observation, reward / self.time.n, terminated, self.time.is_up(), info
-
-
-class PendulumFine(PendulumEnv):
+class PendulumFine(_Shortened, PendulumEnv):
     """Pendulum-v1 with n steps for one.
 
     Args:
-        n: Steps that one of Gymnasium's is cut into.
-        render_mode: As Gymnasium's.
-        g: As Gymnasium's.
+        n: Number of steps that replace one of Gymnasium's.
+        render_mode: As in Gymnasium.
+        g: As in Gymnasium.
     """
 
     def __init__(self, n: int = 1, render_mode: str | None = None, g: float = 10.0) -> None:
         super().__init__(render_mode, g)
         self.time = _PhysicalTime(n, 200)
         self.dt /= n
-
-    def reset(self, **kwargs: Any) -> Any:
-        """A new episode."""
-        self.time.begin()
-        return super().reset(**kwargs)
-
-    def step(self, u: Any) -> Any:
-        """Gymnasium's step, of a shorter time."""
-        observation, reward, terminated, _, info = super().step(u)  # type: ignore[no-untyped-call]
-        return observation, reward / self.time.n, terminated, self.time.is_up(), info

@@ -1,4 +1,4 @@
-"""Frozen lakes: square grids with holes strewn at random, another lake for each seed."""
+"""Frozen lakes: square grids with holes at random places, a different lake for each seed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _TRIES = 1000
 
 
 def random_map(size: int = 16, frozen: float = 0.85, seed: int = 0) -> GridMap:
-    """A random square map, start top left and goal bottom right, with a way between them.
+    """A random square map with the start top left, the goal bottom right, and a path between them.
 
-    Maps are drawn until one can be solved, so that the share of holes is a little below 1 − ``frozen``.
+    Maps are drawn until one can be solved, so the share of holes is slightly below 1 − ``frozen``.
 
     Args:
         size: Number of rows and of columns, at least 2.
-        frozen: Probability that a cell is no hole.
-        seed: The same seed gives the same map.
+        frozen: Probability that a cell is not a hole.
+        seed: Random seed; the same seed gives the same map.
 
     Raises:
-        ValueError: An argument is out of range, or no map that can be solved was found.
+        ValueError: An argument is out of range, or no solvable map was found.
     """
     size = check_integer("size", size, at_least=2)
     frozen = check_probability("frozen", frozen)
@@ -45,12 +45,12 @@ def random_map(size: int = 16, frozen: float = 0.85, seed: int = 0) -> GridMap:
 
 
 class FrozenLake16(GridWorld):
-    """A 16x16 frozen lake: +1 at the goal, −1 in a hole, borders block, no slips unless asked for.
+    """A 16x16 frozen lake: +1 at the goal, −1 in a hole; borders block; no slips by default.
 
     Args:
-        seed: Which lake: another map for each seed. The seed of ``reset`` leaves the map alone.
-        frozen: Probability that a cell is no hole.
-        options: What ``GridWorld`` takes beside the map.
+        seed: Seed of the map: each seed gives a different lake. The seed of ``reset`` does not change the map.
+        frozen: Probability that a cell is not a hole.
+        options: The other arguments of ``GridWorld``.
     """
 
     def __init__(self, seed: int = 0, *, frozen: float = 0.85, **options: Any) -> None:

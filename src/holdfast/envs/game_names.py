@@ -1,4 +1,4 @@
-"""Names such as ``atari:Freeway`` and ``minatar:Freeway``: which family of games, and which game of it."""
+"""Names such as ``atari:Freeway`` and ``minatar:Freeway``: the family of games, and the game."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from holdfast.core.errors import InputError, InputTypeError
 __all__ = ["FAMILIES", "MINATAR_GAMES", "atari_games", "find_game", "missing_package", "quiet_ale", "split_name"]
 
 FAMILIES: Mapping[str, str] = MappingProxyType({"atari": "holdfast/Atari-v0", "minatar": "holdfast/MinAtar-v0"})
-"""What stands before the colon, and the Gymnasium id of such games."""
+"""The prefix before the colon, and the Gymnasium id of such games."""
 
 MINATAR_GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
-"""By the names of their modules in the package ``minatar``."""
+"""The games, by the names of their modules in the package ``minatar``."""
 
 _KINDS = {"atari": "an Atari game", "minatar": "a MinAtar game"}
 
 _MULTIPLAYER = {"combat", "joust", "maze_craze", "warlords"}
-"""Games that ale-py has without a mode for one player."""
+"""Games of ale-py that have no mode for one player."""
 
 
 def split_name(name: str) -> tuple[str, str] | None:
@@ -33,14 +33,14 @@ def split_name(name: str) -> tuple[str, str] | None:
 
 
 def missing_package(family: str, package: str) -> InputError:
-    """What to say where the package of a family of games is not installed."""
+    """The error for a missing package of a family of games."""
     return InputError(
         f"{family} games need the package {package}, which is not installed: {install_command(family)}"
     )
 
 
 def atari_games() -> tuple[str, ...]:
-    """The games that ale-py knows, by the names of their files: ``"freeway"``, ``"space_invaders"``.
+    """The games that ale-py knows, by the names of their files, such as ``"freeway"`` and ``"space_invaders"``.
 
     Raises:
         ValueError: ale-py is not installed.
@@ -56,7 +56,7 @@ def quiet_ale() -> Any:
     """The package ale-py, which from now on does not print the emulator's name and version.
 
     Raises:
-        ValueError: It is not installed.
+        ValueError: ale-py is not installed.
     """
     try:
         import ale_py
@@ -70,13 +70,13 @@ def find_game(family: str, wanted: str, games: Iterable[str]) -> str:
     """The game that a person means: capitals, blanks, hyphens and underscores do not matter.
 
     Args:
-        family: What such games are called: a key of ``FAMILIES``.
-        wanted: ``"Space Invaders"``, ``"SpaceInvaders"``, ``"space_invaders"``.
-        games: The names that there are.
+        family: Family of the game, a key of ``FAMILIES``.
+        wanted: Name as typed: ``"Space Invaders"``, ``"SpaceInvaders"``, ``"space_invaders"``.
+        games: The existing names.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: There is no such game; the nearest ones are named.
+        TypeError: The name is not a string.
+        ValueError: There is no such game; the message names the nearest ones.
     """
     if not isinstance(wanted, str):
         raise InputTypeError(f"game must be the name of a game, such as Freeway, not {wanted!r}")
@@ -85,8 +85,8 @@ def find_game(family: str, wanted: str, games: Iterable[str]) -> str:
         return known[_key(wanted)]
     if re.search(r"-v\d+$", wanted):
         raise InputError(
-            f"game must be the name of a game alone, such as Freeway, not {wanted!r}: an environment of that id "
-            "may skip frames itself, and no frame is to be skipped twice"
+            f"game must be the name of a game alone, such as Freeway, not {wanted!r}: an environment with that id "
+            "may skip frames itself, and no frame must be skipped twice"
         )
     nearest = difflib.get_close_matches(_key(wanted), known, n=3, cutoff=0.6)
     shown = [repr(_shown(known[match])) for match in nearest]

@@ -1,7 +1,7 @@
 """Maps of grid worlds, written as text.
 
-One letter per cell: ``S`` the start, ``G`` a goal, ``#`` a hole, ``.`` a free cell. Cell (0, 0) is top left and
-the cells are numbered row by row, so that cell (row, column) is state ``row * columns + column``.
+One letter per cell: ``S`` is the start, ``G`` a goal, ``#`` a hole, ``.`` a free cell. Cell (0, 0) is top left,
+and cells are numbered row by row, so that cell (row, column) is state ``row * columns + column``.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ __all__ = ["FREE", "GOAL", "HOLE", "START", "GridMap", "connected_cells"]
 START, GOAL, HOLE, FREE = "S", "G", "#", "."
 
 _LARGEST_FILE = 4 * 2**20
-"""Bytes a map file may have: 2048x2048 cells, whose exact model takes about 1 GB without slips and 4 GB with."""
+"""Largest size of a map file in bytes: 2048x2048 cells, with a model of about 1 GB without slips, 4 GB with."""
 
 
 @dataclass(frozen=True)
 class GridMap:
     """A rectangular map with one start, at least one goal, and any number of holes.
 
-    A map whose goal cannot be walked to is allowed, with a warning.
+    A map whose goal cannot be reached is allowed, with a warning.
 
     Args:
-        rows: The rows from top to bottom, each a text of the letters ``S``, ``G``, ``#`` and ``.``.
+        rows: The rows from top to bottom, each a string of the letters ``S``, ``G``, ``#`` and ``.``.
     """
 
     rows: tuple[str, ...]
@@ -50,7 +50,7 @@ class GridMap:
             row, column = stranded[0]
             warnings.warn(
                 f"the goal in row {row}, column {column} (counted from 0) cannot be reached from the start: "
-                "holes are in every way",
+                "holes block every path",
                 UserWarning,
                 stacklevel=4,
             )
@@ -59,10 +59,10 @@ class GridMap:
     def parse(cls, text: str) -> GridMap:
         """The map that ``text`` draws, one line per row.
 
-        Blank lines around the map, spaces around its lines and any kind of line ending are no part of it.
+        Blank lines around the map, spaces around its lines and the kind of line ending do not matter.
 
         Raises:
-            ValueError: The text is no map; the message says what is wrong and where.
+            ValueError: The text is not a map; the message says what is wrong and where.
         """
         if not isinstance(text, str):
             raise InputTypeError(f"a map must be a text of the letters S, G, # and ., not {text!r}")
@@ -77,7 +77,7 @@ class GridMap:
         """The map in a text file.
 
         Raises:
-            ValueError: The file cannot be read, is no text, or draws no map; the message names the file.
+            ValueError: The file cannot be read, is not text, or does not draw a map; the message names the file.
         """
         text = _read_text(Path(path))
         try:
@@ -86,7 +86,7 @@ class GridMap:
             raise InputError(f"map file {str(path)!r}: {error}") from None
 
     def refined(self, n: int) -> GridMap:
-        """The map with each cell cut into n × n, of which the one at the top left of the start is the start."""
+        """The map with each cell divided into n × n; the top left part of the start is the new start."""
         n = check_integer("n", n)
         rows = ["".join(letter * n for letter in row) for row in self.rows for _ in range(n)]
         first = next(index for index, row in enumerate(rows) if START in row)
@@ -124,8 +124,8 @@ class GridMap:
         return self._cells_with(HOLE)
 
     def shortest_path_length(self) -> int | None:
-        """Steps from the start to the nearest goal around all holes; None where there is no way."""
-        # A frame of walls around the map, so that no step has to ask for the border.
+        """Number of steps from the start to the nearest goal around all holes; None if there is no path."""
+        # A frame of walls around the map, so that no step has to check for the border.
         open_cells = np.pad(~self.holes, 1)
         width = open_cells.shape[1]
         goals = np.pad(self.goals, 1).ravel()
@@ -153,16 +153,16 @@ class GridMap:
 
     @property
     def _connected(self) -> NDArray[np.bool_]:
-        """Mask of the cells that no holes part from the start."""
+        """Mask of the cells that can be reached from the start without crossing holes."""
         return connected_cells(~self.holes, self.start)
 
 
 def connected_cells(walkable: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
-    """Mask of the cells that can be walked to, of the same shape.
+    """Mask of the cells that can be reached, of the same shape.
 
     Args:
         walkable: Mask of the cells that may be entered, (rows, columns).
-        start: The cell the walk begins at, numbered row by row; it must be walkable.
+        start: Number of the first cell, counted row by row; it must be walkable.
     """
     region, _ = ndimage.label(walkable)
     connected: NDArray[np.bool_] = np.equal(region, region.ravel()[start])
@@ -228,7 +228,7 @@ def _check_start_and_goal(rows: tuple[str, ...]) -> None:
 def _read_text(path: Path) -> str:
     try:
         if path.is_fifo() or path.is_char_device() or path.is_socket():
-            raise InputError("it is no file")
+            raise InputError("it is not a file")
         with path.open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
     except FileNotFoundError:
@@ -239,7 +239,7 @@ def _read_text(path: Path) -> str:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"map file {str(path)!r} cannot be read: {reason}") from None
     if len(content) > _LARGEST_FILE:
-        raise InputError(f"map file {str(path)!r} is too large: a map may have {_LARGEST_FILE} bytes")
+        raise InputError(f"map file {str(path)!r} is too large: a map may have at most {_LARGEST_FILE} bytes")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

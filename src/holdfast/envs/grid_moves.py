@@ -1,4 +1,4 @@
-"""Where the steps of a grid lead, as tables: the geometry alone, whatever the cells mean."""
+"""Where the steps of a grid lead, as tables: the geometry alone, independent of the cells' contents."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["move_matrix", "neighbours"]
 
 
 def neighbours(map: GridMap, outside: int | None = None) -> NDArray[np.int64]:  # noqa: A002 (as in GridWorld)
-    """The cell that a step left, down, right and up of each cell leads to, (cells, 4).
+    """The cell that a step left, down, right and up from each cell leads to, (cells, 4).
 
     Args:
         map: The map.
-        outside: What stands for a place beyond the border; None if the border blocks.
+        outside: Number of the place beyond the border; None if the border blocks.
     """
     cells = np.arange(map.n_cells, dtype=np.int64).reshape(map.shape)
     framed = np.pad(cells, 1, mode="edge") if outside is None else np.pad(cells, 1, constant_values=outside)
@@ -27,11 +27,11 @@ def neighbours(map: GridMap, outside: int | None = None) -> NDArray[np.int64]:  
 
 
 def move_matrix(next_states: NDArray[np.int64], outcomes: Iterable[tuple[float, int]]) -> sparse.csr_array:
-    """Probabilities (S, S) of where a step leads that goes astray; what leads to the same state is added up.
+    """Probabilities (S, S) of the next states of a step that may slip; directions to the same state add up.
 
     Args:
-        next_states: Where a step in each direction leads, (S, directions).
-        outcomes: Probabilities and directions, as ``GridRules.outcomes`` has them.
+        next_states: The next state in each direction, (S, directions).
+        outcomes: Probabilities and directions, as from ``GridRules.outcomes``.
     """
     n_states = len(next_states)
     probabilities, directions = zip(*outcomes, strict=True)

@@ -1,4 +1,4 @@
-"""What a grid world looks like: as pixels, drawn with NumPy alone, and as text."""
+"""Pictures of a grid world: as pixels, drawn with NumPy alone, and as text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from holdfast.envs.grid_rules import ACTION_NAMES
 
 __all__ = ["cell_pixels", "grid_pixels", "grid_text", "margin_pixels"]
 
-# Colours that stay apart for colour-blind eyes (Okabe and Ito), the free cells nearly white. The cells' are those
-# of holdfast.draw, written twice: envs and draw may not import each other, and colours are no object of core.
+# Colours that colour-blind readers can tell apart (Okabe and Ito), with free cells nearly white. Those of cells
+# repeat holdfast.draw: envs and draw may not import each other, and colours do not belong in core.
 _FREE = (247, 247, 244)
 _LINE = (205, 207, 204)
 _START = (86, 180, 233)
@@ -25,7 +25,7 @@ _LARGEST_SIDE = 2048
 
 
 def cell_pixels(grid: GridMap) -> int:
-    """Side of one cell in pixels: 32, less where the picture would get too large."""
+    """Side of one cell in pixels: 32, or less if the picture would get too large."""
     return max(1, min(32, _LARGEST_SIDE // max(grid.shape)))
 
 
@@ -35,14 +35,14 @@ def margin_pixels(grid: GridMap) -> int:
 
 
 def grid_pixels(grid: GridMap, agent: int, *, deadly_border: bool) -> NDArray[np.uint8]:
-    """The map and the agent on it, a new (height, width, 3) array.
+    """The map with the agent on it, as a new (height, width, 3) array.
 
-    The frame shows the border: grey where it blocks, the holes' colour where it is deadly, the agent's colour
-    once the agent has left the map.
+    The frame shows the border: grey if it blocks, the colour of holes if it is deadly, the agent's colour once the
+    agent has left the map.
 
     Args:
         grid: The map.
-        agent: The agent's state; ``grid.n_cells`` is outside.
+        agent: The agent's state; ``grid.n_cells`` means outside.
         deadly_border: Whether leaving the map ends the episode.
     """
     side, margin = cell_pixels(grid), margin_pixels(grid)
@@ -69,7 +69,7 @@ def grid_pixels(grid: GridMap, agent: int, *, deadly_border: bool) -> NDArray[np
 
 
 def grid_text(grid: GridMap, agent: int, last_action: int | None) -> str:
-    """The map with the agent's cell in brackets, under a line that names the last action."""
+    """The map with the agent's cell in brackets, below a line that names the last action."""
     columns = grid.shape[1]
     heading = "at the start" if last_action is None else f"last action: {ACTION_NAMES[last_action]}"
     if agent >= grid.n_cells:

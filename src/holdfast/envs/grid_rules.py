@@ -1,4 +1,4 @@
-"""The rules of a grid world: what its steps are worth, where they lead astray, and how many an episode has."""
+"""The rules of a grid world: the rewards of its steps, how they slip, and how many steps an episode has."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from holdfast.core.checks import check_choice, check_integer, check_probability,
 __all__ = ["ACTION_NAMES", "GridRules"]
 
 ACTION_NAMES = ("left", "down", "right", "up")
-"""Each direction is beside the one before and the one after it, all the way round."""
+"""Each direction is adjacent to the one before and the one after it, cyclically."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GridRules:
-    """Rules that were checked and stay as they are; ``GridWorld`` says what each of them means."""
+    """Checked, unchangeable rules; ``GridWorld`` explains each of them."""
 
     goal_reward: float
     hole_reward: float

@@ -29,14 +29,14 @@ _N_ACTIONS = len(ACTION_NAMES)
 class GridWorld(gymnasium.Env[Any, Any]):
     """A grid world on an ASCII map.
 
-    Observations are the states, cells numbered row by row from 0 at the top left; actions are left, down, right,
-    up = 0..3. Goals and holes are terminal. A border either blocks (the agent stays where it is) or is deadly:
-    then leaving the map is terminal too, and leads to one more state, the last one, "outside".
+    Observations are the states, with cells numbered row by row from 0 at the top left; actions are left, down,
+    right, up = 0..3. Goals and holes are terminal. A border either blocks (the agent stays where it is) or is
+    deadly: leaving the map is then terminal too, and leads to one more state, the last one, "outside".
 
-    The reward of a step is that of what it enters, one of the four below and never a sum of two. An episode that
-    ends within the step limit is terminated; the limit truncates the others.
+    The reward of a step is that of what it enters: one of the four below, never a sum of two. An episode that ends
+    within the step limit is terminated; the limit truncates the others.
 
-    The map and the rules can be read from the environment but not set: other rules are another environment.
+    The map and the rules can be read but not set: other rules make another environment.
 
     Args:
         map: A ``GridMap``, its ASCII text, or the path of its file as an ``os.PathLike`` such as ``pathlib.Path``.
@@ -95,7 +95,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
 
     @property
     def state(self) -> int:
-        """Where the agent is now."""
+        """The agent's current state."""
         return self._state
 
     @property
@@ -105,7 +105,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
 
     @property
     def rules(self) -> GridRules:
-        """All rules, as they were checked."""
+        """All rules, checked."""
         return self._rules
 
     @property
@@ -193,7 +193,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
         return self._state, reward, terminated, truncated, {}
 
     def render(self) -> Any:
-        """The picture of the moment: an (height, width, 3) array, or text; None without a render mode."""
+        """The current picture: a (height, width, 3) array, or text; None without a render mode."""
         if self.render_mode is None:
             warnings.warn(
                 'render shows nothing without a render_mode: make the environment with "rgb_array" or "ansi"',
@@ -230,9 +230,9 @@ class GridWorld(gymnasium.Env[Any, Any]):
 
     @cached_property
     def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802 (toy_text's name)
-        """``P[s][a]``, a list of (probability, next state, reward, terminated), as toy_text environments have it.
+        """``P[s][a]``, a list of (probability, next state, reward, terminated), as in toy_text environments.
 
-        For small grids; ``tabular_mdp`` is the form for large ones.
+        For small grids; use ``tabular_mdp`` for large ones.
         """
         return {
             state: {
@@ -252,7 +252,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
 
     @property
     def initial_state_distrib(self) -> NDArray[np.float64]:
-        """Distribution (S,) of an episode's first state, as toy_text environments have it."""
+        """Distribution (S,) of an episode's first state, as in toy_text environments."""
         distribution = np.zeros(len(self._terminal))
         distribution[self.map.start] = 1.0
         return distribution
@@ -270,7 +270,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
         return next_states
 
     def _rewards_on_entry(self) -> NDArray[np.float64]:
-        """What entering each state is worth, (S,)."""
+        """The reward of entering each state, (S,)."""
         rewards = np.full(len(self._terminal), self.step_reward)
         rewards[: self.map.n_cells][self.map.goals.ravel()] = self.goal_reward
         rewards[: self.map.n_cells][self.map.holes.ravel()] = self.hole_reward
@@ -279,7 +279,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
         return rewards
 
     def _reward_matrix(self, transitions: sparse.csr_array) -> sparse.csr_array:
-        """Rewards (S, S) of the transitions that can happen: those of the state they enter."""
+        """Rewards (S, S) of the possible transitions: those of the state they enter."""
         rewards = self._entry_rewards[transitions.indices]
         return sparse.csr_array((rewards, transitions.indices, transitions.indptr), shape=transitions.shape)
 
@@ -306,7 +306,7 @@ def _as_map(source: Any) -> GridMap:
     if isinstance(source, str):
         if source.strip().lower().replace("_", "-") in SHORT_NAMES:
             raise InputError(
-                f"map must be a map and not its name: holdfast.envs.make_env({source!r}) makes the grid of it"
+                f"map must be a map, not its name: holdfast.envs.make_env({source!r}) makes that grid"
             )
         return GridMap.parse(source)
     raise InputTypeError(f"map must be a GridMap, an ASCII text or a pathlib.Path, not {source!r}", "map")

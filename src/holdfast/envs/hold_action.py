@@ -1,4 +1,4 @@
-"""Fixed persistence: every action is held for k steps, whatever the agent."""
+"""Fixed persistence: every action is held for k steps, with any agent."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Hold", "HoldAction", "steps_per_decision"]
 
 
 class Hold(TypedDict):
-    """What happened while an action was held: ``info["hold"]``, of ℓ ≤ k primitive steps.
+    """What happened while an action was held: ``info["hold"]``, with ℓ ≤ k primitive steps.
 
-    There is no array in it: Gymnasium's vector environments lay the arrays of an info into one, and holds that an
-    episode cut short would not fit. They turn the two numbers into arrays (n_envs,), and each tuple into an entry
-    of an object array.
+    It contains no arrays: Gymnasium's vector environments combine the arrays of an info into one, and holds that
+    the end of an episode cut short would not fit. They turn the two numbers into arrays (n_envs,), and each tuple
+    into an entry of an object array.
 
     Attributes:
-        observations: The ℓ observations reached, the last of which is the one that ``step`` returns.
+        observations: The ℓ observations reached; ``step`` returns the last.
         rewards: Their ℓ rewards, undiscounted.
         infos: Their ℓ infos.
-        length: ℓ, the steps really executed: below k only where the episode was over.
-        discount: γ^ℓ, what the value of the last observation counts. It does not know of terminal states.
+        length: ℓ, the number of executed steps: below k only if the episode ended.
+        discount: γ^ℓ, the discount of the last observation's value. It ignores terminal states.
     """
 
     observations: tuple[Any, ...]
@@ -37,25 +37,25 @@ class Hold(TypedDict):
 
 
 class HoldAction(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Holds every action for ``k`` primitive steps, fewer where the episode is over before.
+    """Holds every action for ``k`` primitive steps, or fewer if the episode ends before.
 
-    The environment then is the k-persistent decision process: from s it leads to s' ~ P_k(·|s,a) for the reward
+    The environment becomes the k-persistent decision process: from s it leads to s' ~ P_k(·|s,a) with the reward
     Σ_{i<ℓ} γ^i r_i, which is r_k(s,a) on average. ``terminated``, ``truncated`` and the info are those of the last
-    primitive step; the info has one more entry ``"hold"``, a :class:`Hold`, in place of any the environment itself
-    may have under that name (which stays in ``info["hold"]["infos"]``).
+    primitive step. The info has one more entry ``"hold"``, a :class:`Hold`, which replaces any entry of that name
+    from the environment itself (which stays in ``info["hold"]["infos"]``).
 
-    A learner's target is the reward plus γ^ℓ = ``info["hold"]["discount"]`` times the value of the observation,
-    and the reward alone where the episode terminated. Learners that know one discount factor for all steps are to
-    be given γ^k.
+    A learner's target is the reward plus γ^ℓ = ``info["hold"]["discount"]`` times the value of the observation, or
+    the reward alone if the episode terminated. If a learner has only one discount factor for all steps, give it
+    γ^k.
 
-    What stands within the wrapper sees the primitive steps, what stands around it sees the decisions: a
-    ``TimeLimit``, Stable-Baselines3's ``Monitor`` or a ``RecordVideo`` mean one thing or the other by their place.
+    Everything inside the wrapper sees primitive steps; everything around it sees decisions. What a ``TimeLimit``,
+    Stable-Baselines3's ``Monitor`` or a ``RecordVideo`` counts therefore depends on its place.
 
-    Observations are copies, so that environments may show them in one array again and again.
+    Observations are copies, so environments may reuse one array for all of them.
 
     Args:
         env: The environment, with any observations and actions.
-        k: Steps that each action is held for.
+        k: Number of steps to hold each action for.
         gamma: Discount factor of one primitive step, within the hold.
     """
 
@@ -69,7 +69,7 @@ class HoldAction(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
 
     @property
     def k(self) -> int:
-        """Steps that each action is held for."""
+        """Number of steps that each action is held for."""
         return self._k
 
     @property
@@ -85,7 +85,7 @@ class HoldAction(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         return deepcopy(observation), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Hold ``action`` for k steps, or until the episode is over.
+        """Hold ``action`` for k steps, or until the episode ends.
 
         Returns:
             The last observation, the discounted reward, the last step's terminated and truncated, and its info
@@ -97,7 +97,7 @@ class HoldAction(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
         discount = 1.0
         terminated = truncated = False
         while len(rewards) < self._k and not (terminated or truncated):
-            # Copies: an environment may write into the action it is given, or into the observation it gave.
+            # Copies, because an environment may write into the action it receives or the observation it returned.
             observation, reward, terminated, truncated, info = self.env.step(deepcopy(action))
             observations.append(deepcopy(observation))
             rewards.append(float(reward))
@@ -115,7 +115,7 @@ class HoldAction(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCo
 
 
 def steps_per_decision(env: gymnasium.Env[Any, Any]) -> int:
-    """Steps for which the ``HoldAction`` wrappers of an environment hold every action; 1 without any."""
+    """Number of steps for which an environment's ``HoldAction`` wrappers hold every action; 1 without any."""
     held = 1
     while isinstance(env, gymnasium.Wrapper):
         held *= env.k if isinstance(env, HoldAction) else 1

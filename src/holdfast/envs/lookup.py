@@ -20,12 +20,12 @@ from holdfast.envs.grid_map import GridMap
 from holdfast.envs.installed import package_that_registers
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
 
-__all__ = ["check_spaces", "is_code", "is_map_path", "make_env", "make_scoring_env"]
+__all__ = ["check_spaces", "is_map_path", "is_own_environment", "make_env", "make_scoring_env"]
 
 _MAP_SUFFIXES = (".txt", ".map")
 
 _LOGGED = r"\x1b\[\d+mWARN: "
-"""How the warnings of Gymnasium's logger begin: in colour."""
+"""How warnings from Gymnasium's logger begin: in colour."""
 
 
 def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, Any]:
@@ -33,15 +33,15 @@ def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, 
 
     Args:
         name: A Gymnasium id, a short name such as ``"cliff"``, a game such as ``"atari:Freeway"`` or
-            ``"minatar:Freeway"``, the path of a file with a map, or ``"module:name"``: a callable of that module
-            which returns an environment, or an id that importing the module registers.
+            ``"minatar:Freeway"``, the path of a map file, or ``"module:name"``: a callable in that module that
+            returns an environment, or an id that importing the module registers.
         kwargs: Arguments of the environment.
 
-    What Gymnasium warns of, such as an outdated version, becomes a ``UserWarning`` of one plain sentence.
+    Warnings from Gymnasium, for example about an outdated version, become a ``UserWarning`` of one plain sentence.
 
     Raises:
-        ValueError: There is no such environment or it cannot be made; the message is one sentence.
-        TypeError: An argument is of the wrong kind or has the wrong name.
+        ValueError: There is no such environment, or it cannot be made; the message is one sentence.
+        TypeError: An argument has the wrong type or an unknown name.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", message=_LOGGED)
@@ -60,10 +60,10 @@ def make_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, 
 
 
 def make_scoring_env(name: str | os.PathLike[str], **kwargs: Any) -> gymnasium.Env[Any, Any]:
-    """Make the environment called ``name`` as results are measured in it: whole games, and rewards as they are.
+    """Make the environment called ``name`` for measuring results: whole games, and unchanged rewards.
 
-    It is what ``make_env`` makes, without what only helps training: an Atari game's lost lives end no episode, and
-    its rewards are not clipped, whatever ``kwargs`` say.
+    It is the environment of ``make_env`` without what only helps training: an Atari game's lost lives do not end
+    an episode, and its rewards are not clipped, whatever ``kwargs`` contains.
     """
     game = split_name(name) if isinstance(name, str) else None
     if game is not None and game[0] == "atari":
@@ -91,7 +91,7 @@ def _find(name: Any, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
         raise InputError(f"environment {name!r} is code: give it as module:callable, such as {module}:make")
     if is_map_path(name):
         return _make_grid(Path(name), kwargs)
-    if is_code(name):
+    if is_own_environment(name):
         return _make_from_module(name, kwargs)
     return _make(name, name, kwargs)
 
@@ -100,15 +100,15 @@ def _short(name: str) -> str:
     return name.strip().lower().replace("_", "-")
 
 
-def is_code(name: str) -> bool:
-    """Whether making the environment ``name`` imports a module that the name itself names."""
+def is_own_environment(name: str) -> bool:
+    """Whether making the environment ``name`` imports a module that is part of the name."""
     return ":" in name and name not in gymnasium.registry and not is_map_path(name) and not split_name(name)
 
 
 def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^:]+", name):
         raise InputError(
-            f"name must have the form 'module:callable' or 'module:id' where it has a colon, not {name!r}"
+            f"name must have the form 'module:callable' or 'module:id' if it has a colon, not {name!r}"
         )
     place, _, wanted = name.partition(":")
     with user_code(f"environment {name!r} cannot be made: importing {place}"):
@@ -132,24 +132,24 @@ def _make_from_module(name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, A
 
 
 def check_spaces(env: gymnasium.Env[Any, Any], what: str) -> None:
-    """See that an environment says what is seen and done in it.
+    """Check that an environment has an observation space and an action space.
 
     Args:
         env: The environment.
-        what: What the sentence calls it.
+        what: What the message calls it.
 
     Raises:
-        ValueError: It has no observation space or no action space.
+        ValueError: One of the spaces is missing.
     """
     for name in ("observation_space", "action_space"):
-        with user_code(f"{what} must have an {name}, and asking for it"):
+        with user_code(f"{what} must have an {name}, but asking for it"):
             space = getattr(env, name)
         if not isinstance(space, gymnasium.Space):
             raise InputError(f"{what} must have a Gymnasium space as its {name}, not {shown(space)}")
 
 
 def is_map_path(name: str) -> bool:
-    """Whether ``name`` is that of a file with a map; environments that are known by that name come first."""
+    """Whether ``name`` is the path of a map file; known environments of that name take precedence."""
     if _short(name) in SHORT_NAMES or name in gymnasium.registry or name.endswith(".py") or split_name(name):
         return False
     if name.lower().endswith(_MAP_SUFFIXES):
@@ -158,7 +158,7 @@ def is_map_path(name: str) -> bool:
 
 
 def _make_grid(path: Path, kwargs: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-    # As text, so that the environment's spec holds the map itself and can be written down.
+    # As text, so that the environment's spec contains the map itself and can be saved.
     return _make(GRID_ID, str(path), {"map": str(GridMap.read(path)), **kwargs})
 
 
@@ -176,7 +176,7 @@ def _make(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, 
             f"environment {name!r} cannot be made, a package is missing: {_one_sentence(error)}"
         ) from error
     except TypeError as error:
-        # Gymnasium repeats all arguments behind the constructor's own sentence.
+        # Gymnasium repeats all arguments after the constructor's own sentence.
         cause = error.__cause__ or error
         if isinstance(cause, InputError):
             raise cause from None
@@ -209,7 +209,8 @@ def _argument_error(name: str, error: BaseException) -> InputTypeError:
 def _unknown(name: str, error: Exception) -> str:
     message = (
         f"environment {name!r} is unknown: it must be a Gymnasium id, a map file's path, module:callable, "
-        "or one of cliff, bridge, zigzag, open, sync-grid and frozen-lake"
+        "a game such as atari:Freeway or minatar:Freeway, or one of cliff, bridge, zigzag, open, goal-grid, "
+        "sync-grid and frozen-lake"
     )
     package = package_that_registers(name)
     if package is not None:

@@ -1,8 +1,8 @@
-"""MinAtar's five games as Gymnasium environments that obey their seeds and can be brought back exactly.
+"""MinAtar's five games as Gymnasium environments that obey their seeds and can be restored exactly.
 
-The games are the package ``minatar``'s, which is an optional part and GPL-3: it is imported when a game is made.
-Its own Gymnasium environments are not used: the last action, which sticky actions repeat, outlives the episode
-there, so that a seed does not determine what follows.
+The games come from the package ``minatar``, an optional part under GPL-3: it is imported when a game is made. Its
+own Gymnasium environments are not used: in them the last action, which sticky actions repeat, outlives the
+episode, so a seed does not determine what follows.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["MinAtarGame", "make_minatar"]
 
 _ACTIONS = {"n": "noop", "l": "left", "u": "up", "r": "right", "d": "down", "f": "fire"}
 _FIXED = {"channels", "action_map", "ramping", "random"}
-"""What a game never changes, and its generator, which is shared with ours."""
+"""What a game never changes, and its generator, which it shares with this environment."""
 _PIXELS = 16
-"""Side of a cell in pictures."""
+"""Side of a cell in pictures, in pixels."""
 _COLOURS = np.array(
     [
         (0, 0, 0),
@@ -44,19 +44,19 @@ _COLOURS = np.array(
     ],
     np.uint8,
 )
-"""Black where nothing is, then one colour per channel; of channels in one cell the last is shown."""
+"""Black where nothing is, then one colour per channel; if several channels share a cell, the last is shown."""
 
 
 def make_minatar(game: str, **settings: Any) -> gymnasium.Env[Any, Any]:
-    """A MinAtar game, for any learner: what ``make_env("minatar:GAME")`` makes.
+    """Make a MinAtar game for any learner; the same as ``make_env("minatar:GAME")``.
 
     Args:
-        game: Its name: ``"Asterix"``, ``"Breakout"``, ``"Freeway"``, ``"Seaquest"`` or ``"SpaceInvaders"``.
-        settings: Those of :class:`MinAtarGame`.
+        game: Game's name: ``"Asterix"``, ``"Breakout"``, ``"Freeway"``, ``"Seaquest"`` or ``"SpaceInvaders"``.
+        settings: Settings of :class:`MinAtarGame`.
 
     Raises:
-        ValueError: There is no such game, or a setting will not do; the message is one sentence.
-        TypeError: A setting is of the wrong kind or has the wrong name.
+        ValueError: There is no such game, or a setting is invalid; the message is one sentence.
+        TypeError: A setting has the wrong type or an unknown name.
     """
     from holdfast.envs.lookup import make_env
 
@@ -66,17 +66,17 @@ def make_minatar(game: str, **settings: Any) -> gymnasium.Env[Any, Any]:
 
 
 class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
-    """One game of 10×10 cells; an observation is (channels, 10, 10), a 1 where a thing of that channel is.
+    """One game of 10×10 cells; an observation is (channels, 10, 10), with 1 where an object of that channel is.
 
-    Channels come first, as convolutions want them. The numbers are bytes, so that a replay needs a quarter of what
-    floats would take. Their bounds are 0 and 1, so that Stable-Baselines3 does not divide them by 255 as it does
+    Channels come first, as convolutions need them. The numbers are bytes, so a replay needs a quarter of the
+    memory of floats. Their bounds are 0 and 1, so that Stable-Baselines3 does not divide them by 255 as it does
     with colours.
 
     Args:
-        game: Its name.
-        sticky: Probability of every step that the action before is repeated instead.
-        ramping: Games become harder the longer they last, where the game has that.
-        full_actions: All six actions instead of those that do something in the game.
+        game: Game's name.
+        sticky: Probability, at every step, that the previous action is repeated instead.
+        ramping: Whether games become harder the longer they last, in games that have this.
+        full_actions: Whether to use all six actions instead of those that have an effect in the game.
         max_steps: Steps after which a game is cut short; MinAtar itself has no such limit.
         render_mode: ``"rgb_array"`` or None.
     """
@@ -112,7 +112,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What each action is."""
+        """The name of each action."""
         return tuple(_ACTIONS[self._game.action_map[action]] for action in self._actions)
 
     def reset(
@@ -127,9 +127,9 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         return self._seen(), {}
 
     def step(self, action: Any) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
-        """One step."""
+        """Take one step."""
         wanted = self._actions[int(action)]
-        # Drawn whatever the probability is, as MinAtar does.
+        # Drawn at any probability, as in MinAtar.
         sticks = self._random.rand() < self._sticky
         self._last_action = self._last_action if sticks else wanted
         reward, over = self._game.act(self._last_action)
@@ -137,7 +137,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         return self._seen(), float(reward), bool(over), self._steps >= self._max_steps and not over, {}
 
     def render(self) -> Any:
-        """A picture, every channel in a colour of its own."""
+        """A picture with one colour per channel."""
         if self.render_mode is None:
             return None
         seen = self._seen()
@@ -145,7 +145,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         return _COLOURS[(seen * numbers).max(axis=0)].repeat(_PIXELS, axis=0).repeat(_PIXELS, axis=1)
 
     def place(self) -> dict[str, Any]:
-        """What is on the board and what times it, by MinAtar's names, without random numbers."""
+        """Everything on the board and all timers, by MinAtar's names, without random numbers."""
         things = {name: value for name, value in vars(self._game).items() if name not in _FIXED}
         return {name: _stored(value) for name, value in things.items()}
 
@@ -161,7 +161,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     # Exact state ---------------------------------------------------------------------------------------------
 
     def exact_state(self) -> dict[str, Any]:
-        """All that the game goes on from, as arrays and JSON values."""
+        """Everything that the game needs to continue, as arrays and JSON values."""
         _, key, position, has_gauss, gauss = self._random.get_state()
         return {
             "game": self.game,
@@ -175,17 +175,17 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         }
 
     def restore_exact_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from what ``exact_state`` returned, in an environment with the same settings.
+        """Continue from what ``exact_state`` returned, in an environment with the same settings.
 
         Raises:
-            ValueError: The state is damaged or that of another game.
+            ValueError: The state is damaged or belongs to another game.
         """
         if take(state, "game") != self.game:
             raise InputError(f"the saved state must be one of {self.game}, not of {take(state, 'game')!r}")
         things = take_mapping(state, "things")
         own = {name: value for name, value in vars(self._game).items() if name not in _FIXED}
         if set(things) != set(own):
-            raise InputError(f"the saved state must have the things of {self.game} as 'things'")
+            raise InputError(f"the saved state must have the objects of {self.game} as 'things'")
         taken = {name: _taken(things, name, value) for name, value in own.items()}
         last_action = take_integer(state, "last_action", at_most=len(self._game.action_map) - 1)
         steps = take_integer(state, "steps")
@@ -198,7 +198,9 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
             self._game.state()
         except (IndexError, TypeError, ValueError) as error:
             vars(self._game).update(own)
-            raise InputError("the saved state must have the places of things on the board as 'things'") from error
+            raise InputError(
+                "the saved state must have the positions of objects on the board as 'things'"
+            ) from error
         self._last_action, self._steps = last_action, steps
         self._random.set_state(("MT19937", key, position, has_gauss, gauss))
 
@@ -211,7 +213,7 @@ def _rules(game: str) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    """A number, an array, or a list of lists of numbers, of which a game may have made some with NumPy."""
+    """A number, an array, or nested lists of numbers; a game may have made some of them with NumPy."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, list):

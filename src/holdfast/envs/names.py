@@ -1,4 +1,4 @@
-"""What the actions and observations of well-known environments are called, for pictures and films."""
+"""Names of the actions and observations of well-known environments, for pictures and films."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import gymnasium
 
 from holdfast.core.errors import InputError
 from holdfast.core.user_code import is_interrupt
+from holdfast.envs.choices import Choices
 
 __all__ = ["action_names", "observation_names", "two_axes"]
 
@@ -40,21 +41,18 @@ _OBSERVATIONS = {
         "right leg touches",
     ),
 }
-"""By the name of the environment's id without its version, in the order of its documentation."""
+"""By the environment's id without its version, in the order of its documentation."""
 
 
 def action_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
     """One name per discrete action: the environment's own, or known ones, or numbers."""
-    space = env.action_space
-    assert isinstance(space, gymnasium.spaces.Discrete)
+    choices = Choices(env.action_space)
     names = _own_names(env.unwrapped) or _ACTIONS.get(_kind(env), ())
-    if len(names) == space.n:
-        return names
-    return tuple(f"action {space.start + number}" for number in range(int(space.n)))
+    return names if len(names) == choices.n else choices.names()
 
 
 def observation_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
-    """One name per number of an observation that is a vector; none for others."""
+    """One name per number of an observation that is a vector; empty for others."""
     space = env.observation_space
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
         return ()
@@ -65,14 +63,14 @@ def observation_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
 
 
 def _own_names(env: Any) -> tuple[str, ...]:
-    """What the environment itself calls its actions: ``action_names``, or as Atari games do."""
+    """The environment's own names of its actions: ``action_names``, or as in Atari games."""
     try:
         own = getattr(env, "action_names", None)
         if own is not None:
             return tuple(map(str, own() if callable(own) else own))
         return tuple(str(meaning).lower() for meaning in env.get_action_meanings())
     except BaseException as error:
-        # Names are not worth a failure, whatever the environment does.
+        # Names are not worth a failure, whatever the environment raises.
         if is_interrupt(error):
             raise
         return ()
@@ -84,10 +82,10 @@ def _kind(env: gymnasium.Env[Any, Any]) -> str:
 
 
 def two_axes(given: str, names: Sequence[str]) -> tuple[int, int]:
-    """Two of the numbers of an observation, typed by their names or their places, with a comma between.
+    """Two of the numbers of an observation, given by name or position, separated by a comma.
 
     Raises:
-        ValueError: They are not two different ones of those that there are.
+        ValueError: They are not two different existing ones.
     """
     numbers = [
         names.index(part) if part in names else int(part) if part.isdecimal() and len(part) < 9 else -1
@@ -97,7 +95,7 @@ def two_axes(given: str, names: Sequence[str]) -> tuple[int, int]:
         raise InputError(
             f"axes must be two different ones of {', '.join(names)}, by name or by number from 0, not {given!r}"
             if len(names) >= 2
-            else "axes must not be given where observations are no vectors",
+            else "axes must not be given if observations are not vectors",
             "axes",
         )
     return numbers[0], numbers[1]

@@ -1,4 +1,4 @@
-"""Whether an observation is one of its space, as far as learners and pictures rely on it."""
+"""Whether an observation belongs to its space, as far as learners and pictures rely on it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _NUMBERS = "biuf"
 def observation_problem(space: spaces.Space[Any], observation: Any) -> str | None:
     """What is wrong with an observation, as ``"it gave ..."``; None if nothing is.
 
-    Bounds of a Box are not looked at: many environments overstep them a little.
+    The bounds of a Box are not checked: many environments exceed them slightly.
     """
     try:
         return _problem(space, observation)
     except BaseException as error:
-        # Whatever an object does that was given as an observation.
+        # Whatever an object does that was returned as an observation.
         if is_interrupt(error):
             raise
         return f"it gave an observation that cannot be read as numbers: {described(error)}"
 
 
 def has_numbers(space: spaces.Space[Any]) -> bool:
-    """Whether there is anything to see in an observation: no part of it is an array of no numbers."""
+    """Whether an observation contains anything: no part of it is an empty array."""
     if isinstance(space, spaces.Dict):
         return len(space.spaces) > 0 and all(map(has_numbers, space.spaces.values()))
     if isinstance(space, spaces.Tuple):
@@ -90,11 +90,11 @@ def _box_problem(space: spaces.Box, observation: Any) -> str | None:
 
 
 def _fits(values: NDArray[Any], dtype: np.dtype[Any]) -> bool:
-    """Whether finite numbers stay what they are in a type of whole numbers."""
+    """Whether finite numbers keep their values when converted to a type of whole numbers."""
     if values.size == 0 or np.can_cast(values.dtype, dtype):
         return True
     limits = np.iinfo(dtype.char)
-    # As Python's numbers: NumPy would round the limits of long types.
+    # Compared as Python numbers, because NumPy would round the limits of long types.
     is_within = limits.min <= values.min().item() and values.max().item() <= limits.max
     return is_within and (values.dtype.kind != "f" or bool((values == np.floor(values)).all()))
 
@@ -113,7 +113,7 @@ def _choices_problem(space: spaces.MultiDiscrete | spaces.MultiBinary, observati
 
 
 def _array(observation: Any) -> tuple[NDArray[Any], str | None]:
-    """An observation as an array, and what is wrong with it."""
+    """An observation as an array, and what is wrong with it, if anything."""
     try:
         values = np.asarray(observation)
     except ValueError:

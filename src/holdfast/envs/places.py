@@ -1,4 +1,4 @@
-"""Environments that say where they are, which a picture of them does not: games whose state can be looked at."""
+"""Environments that report where they are, which an image does not show: games with an accessible state."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ __all__ = ["Placed", "place_names", "place_of"]
 
 @runtime_checkable
 class Placed(Protocol):
-    """An environment whose places are not its observations.
+    """An environment whose places differ from its observations.
 
     Attributes:
-        place_names: What such places are, in the plural: ``"contents of the emulator's RAM"``.
+        place_names: What such places are, in the plural, such as ``"contents of the emulator's RAM"``.
     """
 
     place_names: str
 
     def place(self) -> Any:
-        """Where it is: arrays, numbers, and lists and mappings of such, which nobody changes."""
+        """The current place: arrays, numbers, and lists and mappings of them; must not be changed."""
         ...
 
 
 def place_names(env: gymnasium.Env[Any, Any]) -> str | None:
-    """What the places of an environment are; None where they are its observations."""
+    """What the places of an environment are; None if they are its observations."""
     inner = env.unwrapped
     return inner.place_names if isinstance(inner, Placed) else None
 
 
 def place_of(env: gymnasium.Env[Any, Any], observation: Any) -> Any:
-    """Where an environment says it is, or else what was last seen there."""
+    """The place that an environment reports, or else its last observation."""
     inner = env.unwrapped
     return inner.place() if isinstance(inner, Placed) else observation

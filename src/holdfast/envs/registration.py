@@ -1,7 +1,7 @@
-"""The environments' names, in Gymnasium's registry and short.
+"""The environments' names: Gymnasium ids and short names.
 
 The environments truncate their episodes themselves (``step_limit``), so none is registered with
-``max_episode_steps``: one argument says how long an episode may last, wherever it is given.
+``max_episode_steps``: one argument sets how long an episode may last, wherever it is given.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GRID_WORLD = "holdfast.envs.grids:GridWorld"
 _FROZEN_LAKE = "holdfast.envs.frozen_lake:FrozenLake16"
 
 GRID_ID = "holdfast/Grid-v0"
-"""The grid world whose map is given as an argument."""
+"""The grid world that takes its map as an argument."""
 
 _ENTRIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("holdfast/Cliff-v0", _GRID_WORLD, {"map": CLIFF}),
@@ -42,6 +42,7 @@ _ENTRIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ),
     ("holdfast/FrozenLake16-v0", _FROZEN_LAKE, {}),
     (GRID_ID, _GRID_WORLD, {}),
+    ("holdfast/GoalGrid-v0", "holdfast.envs.goal_grid:GoalGrid", {}),
     ("holdfast/MountainCarFine-v0", "holdfast.envs.finer_time:MountainCarFine", {}),
     ("holdfast/CartPoleFine-v0", "holdfast.envs.finer_time:CartPoleFine", {}),
     ("holdfast/AcrobotFine-v0", "holdfast.envs.finer_time:AcrobotFine", {}),
@@ -57,6 +58,8 @@ SHORT_NAMES: Mapping[str, str] = MappingProxyType(
         "zigzag": "holdfast/ZigZag-v0",
         "zig-zag": "holdfast/ZigZag-v0",
         "open": "holdfast/Open-v0",
+        "goal-grid": "holdfast/GoalGrid-v0",
+        "goalgrid": "holdfast/GoalGrid-v0",
         "sync-grid": "holdfast/SyncGrid-v0",
         "syncgrid": "holdfast/SyncGrid-v0",
         "frozen-lake": "holdfast/FrozenLake16-v0",
@@ -65,11 +68,11 @@ SHORT_NAMES: Mapping[str, str] = MappingProxyType(
         "frozenlake16": "holdfast/FrozenLake16-v0",
     }
 )
-"""Short name to Gymnasium id."""
+"""Short names and their Gymnasium ids."""
 
 
 def register_environments() -> None:
-    """Put the environments into Gymnasium's registry; those that are there already stay as they are."""
+    """Add the environments to Gymnasium's registry; those already there are not changed."""
     for name, entry_point, arguments in _ENTRIES:
         if name not in gymnasium.registry:
             gymnasium.register(name, entry_point, kwargs=dict(arguments))

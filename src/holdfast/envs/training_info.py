@@ -1,4 +1,4 @@
-"""What a training reads of an environment's info, and nothing else of it."""
+"""The only part of an environment's info that training reads."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["TrainingInfo"]
 
 
 class TrainingInfo(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Hands on of an environment's info only whether an episode was a success.
+    """Passes on only one entry of an environment's info: whether an episode was a success.
 
-    Stable-Baselines3 copies all of it at every step, and gives entries such as ``"episode"`` a meaning of its own.
-    What an environment puts there for others may be neither fit to be copied nor meant in that way.
+    Stable-Baselines3 copies the whole info at every step, and gives entries such as ``"episode"`` its own meaning.
+    What an environment puts there for other purposes may be unfit for copying, or mean something else.
 
     Args:
         env: The environment.
@@ -32,10 +32,10 @@ class TrainingInfo(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Record
         return observation, {}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step."""
+        """Take one step."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         success: Any = info.get("is_success")
-        # Numbers of other kinds, such as those that a user derived, may raise when they are read.
+        # Other types of numbers, such as a user's own, may raise when they are read.
         told = {"is_success": float(success)} if _is_plain(success) and np.isfinite(success) else {}
         return observation, reward, terminated, truncated, told
 

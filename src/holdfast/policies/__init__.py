@@ -1,6 +1,6 @@
-"""Policies as things of their own: load, decide, evaluate, look at, film and export what was trained.
+"""Trained policies on their own: load, decide, evaluate, draw, film and export them.
 
-Names are imported when they are first used: the list of algorithms alone is quick to have.
+Names are imported when they are first used, so that the list of algorithms loads quickly.
 """
 
 from typing import TYPE_CHECKING

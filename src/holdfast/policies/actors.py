@@ -1,4 +1,4 @@
-"""Policies of both kinds behind one face: they decide, and may change their mind while holding."""
+"""One interface for tables and networks: they decide, and may interrupt a hold."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from gymnasium import spaces
 
 from holdfast.core.checks import check_real
 from holdfast.core.choice import Decision
 from holdfast.core.errors import InputError
 from holdfast.core.options import Option
+from holdfast.envs.choices import Choices
 
 if TYPE_CHECKING:
     from holdfast.deep.networks.holding_policy import HoldingPolicy
@@ -21,29 +23,48 @@ __all__ = ["NetworkActor", "TableActor", "acting_as"]
 
 
 class TableActor:
-    """A tabular policy in an environment that may count from other numbers than 0.
+    """A tabular policy in an environment whose states and actions need not count from 0.
 
     Args:
-        policy: Counts from 0.
+        policy: The policy, which counts from 0.
         first_state: Number of the environment's first state.
         first_action: Number of its first action.
+        combinations: Its action space, if an action combines several parts (MultiDiscrete or MultiBinary).
+
+    Attributes:
+        choices: Its actions.
     """
 
-    def __init__(self, policy: Policy, first_state: int = 0, first_action: int = 0) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        first_state: int = 0,
+        first_action: int = 0,
+        combinations: spaces.Space[Any] | None = None,
+    ) -> None:
         self.policy = policy
         self._first_state = first_state
         self._first_action = first_action
+        self._combinations = combinations
+        n_actions = policy.table.shape[1]
+        self.choices = Choices(combinations or spaces.Discrete(n_actions, start=first_action))
 
     def fits(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> bool:
         """Whether it can play where these are seen and done."""
         n_states, n_actions, _ = self.policy.table.shape
+        if self._combinations is not None:
+            actions_fit = actions == self._combinations
+        else:
+            actions_fit = isinstance(actions, spaces.Discrete) and (actions.start, actions.n) == (
+                self._first_action,
+                n_actions,
+            )
         # A model may have a last state that no environment shows.
         return (
             isinstance(observations, spaces.Discrete)
-            and isinstance(actions, spaces.Discrete)
-            and (observations.start, actions.start) == (self._first_state, self._first_action)
+            and actions_fit
+            and observations.start == self._first_state
             and observations.n in (n_states, n_states - 1)
-            and actions.n == n_actions
         )
 
     @property
@@ -66,16 +87,18 @@ class TableActor:
                 "interrupt_margin",
             )
         policy = replace(self.policy, decision_tolerance=decision_tolerance, interrupt_margin=interrupt_margin)
-        return TableActor(policy, self._first_state, self._first_action)
+        return TableActor(policy, self._first_state, self._first_action, self._combinations)
 
     def decide(self, observation: Any) -> Decision:
         """What to do, for how long, and the values of all options."""
         action, hold, values = self.policy.decide(operator.index(observation) - self._first_state)
-        return Decision(action + self._first_action, hold, values)
+        if self.choices.are_numbers:
+            return Decision(action + self._first_action, hold, values)
+        return Decision(self.choices.taken(np.array([action]))[0], hold, values)
 
-    def interrupts(self, observation: Any, action: int, left: int) -> bool:
+    def interrupts(self, observation: Any, action: Any, left: int) -> bool:
         """Whether another option is better than holding on by more than the margin."""
-        option = Option(action - self._first_action, left)
+        option = Option(self.choices.number(action), left)
         return self.policy.interrupts(operator.index(observation) - self._first_state, option)
 
 
@@ -83,7 +106,7 @@ class NetworkActor:
     """The greedy policy of a network.
 
     Args:
-        policy: Read, never changed.
+        policy: The network's policy; never changed.
     """
 
     def __init__(self, policy: HoldingPolicy) -> None:
@@ -137,7 +160,7 @@ class NetworkActor:
 
 
 def acting_as(actor: Any, decision_tolerance: float | None = None, interrupt_margin: float | None = None) -> Any:
-    """A policy that acts with what is given, and for the rest as it was trained to.
+    """The policy with the given tolerance and margin; what is not given stays as trained.
 
     Raises:
         ValueError: The policy has no choice, or the margin is less than the tolerance.

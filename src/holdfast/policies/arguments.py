@@ -1,8 +1,8 @@
-"""Arguments of algorithms as a person types them and as a file holds them, and what they stand for in Python.
+"""Arguments of algorithms: as typed, as stored in a file, and as Python objects.
 
-A file holds JSON values. What is none has a text: a schedule of ε is ``"exponential(0.99, 0.01)"``, a learning
-rate that falls linearly to 0 is ``"lin_0.001"``, an activation or an optimiser goes by its name in PyTorch,
-and a features extractor by that of its class.
+A file holds JSON values. Anything else is written as text: a schedule of ε as ``"exponential(0.99, 0.01)"``, a
+learning rate that falls linearly to 0 as ``"lin_0.001"``, an activation or an optimiser by its name in PyTorch,
+and a features extractor by the name of its class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from holdfast.core.errors import InputError
 from holdfast.core.schedules import Constant, Exponential, Linear
 
-__all__ = ["Argument", "argument_of", "as_python", "check_train_freq", "policy_arguments"]
+__all__ = ["JsonArgument", "argument_of", "as_python", "check_train_freq", "policy_arguments"]
 
 _SCHEDULES = {"constant": Constant, "linear": Linear, "exponential": Exponential}
 
@@ -56,12 +56,12 @@ _MOST = {"k_max": 2**31}
 
 
 @dataclass(frozen=True)
-class Argument:
+class JsonArgument:
     """One argument of an algorithm.
 
     Attributes:
         name: Its name.
-        default: As a JSON value.
+        default: Its default, as a JSON value.
         kinds: What it may be: names among int, float, bool, str, list, dict, None, schedule, rate.
     """
 
@@ -73,7 +73,7 @@ class Argument:
         """The value, as a JSON value of one of the kinds.
 
         Raises:
-            ValueError: It is none; the sentence names the argument and what it may be.
+            ValueError: It is of another kind; the sentence names the argument and what it may be.
         """
         for kind in self.kinds:
             found = _KINDS[kind].read(value)
@@ -83,16 +83,16 @@ class Argument:
         raise InputError(f"{self.name} must be {allowed}, not {value!r}", self.name)
 
     def _bounded(self, value: Any) -> Any:
-        """The value, if it is no whole number that memory and files have no room for."""
+        """The value; raise InputError for a whole number too large for memory or files."""
         most = _MOST.get(self.name, _MOST_OF_ALL)
         if type(value) is int and value >= most:
             raise InputError(f"{self.name} must be less than {most}, not {value}", self.name)
         return value
 
 
-def argument_of(parameter: inspect.Parameter) -> Argument | None:
-    """The argument that a parameter is; None if it is one that no file can hold."""
-    # What a list or a mapping is made of does not matter here.
+def argument_of(parameter: inspect.Parameter) -> JsonArgument | None:
+    """The argument of a parameter; None if no file can hold it."""
+    # The element types of a list or mapping do not matter here.
     words = set(re.findall(r"\w+", re.sub(r"\[.*?\]", "", str(parameter.annotation))))
     if "type" in words and "str" not in words:
         return None
@@ -104,11 +104,11 @@ def argument_of(parameter: inspect.Parameter) -> Argument | None:
     if "Schedule" in words:
         kinds.append("rate" if parameter.name == "learning_rate" else "schedule")
     default = "MlpPolicy" if parameter.default is inspect.Parameter.empty else _as_json(parameter.default)
-    return Argument(parameter.name, default, tuple(kinds))
+    return JsonArgument(parameter.name, default, tuple(kinds))
 
 
 def as_python(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as the algorithm takes them."""
+    """Arguments as Python objects, for the algorithm."""
     found = dict(arguments)
     if isinstance(found.get("epsilon"), str):
         found["epsilon"] = _schedule(found["epsilon"])
@@ -125,7 +125,7 @@ def as_python(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def policy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a policy as it takes them.
+    """Arguments of a policy as Python objects.
 
     Raises:
         ValueError: There is one that a file cannot hold, or that is of the wrong kind.
@@ -162,7 +162,7 @@ def _extractor(name: str) -> Any:
 
 
 def check_train_freq(value: Any, n_envs: int) -> None:
-    """Say that the frequency of training must be a number of steps, or of steps or episodes with their name."""
+    """Check that train_freq is a number of steps, or a pair of a number and its unit."""
     is_pair = isinstance(value, list) and len(value) == 2 and value[1] in ("step", "episode")
     number = value[0] if is_pair else value
     if type(number) is not int or number < 1:
@@ -207,7 +207,7 @@ _NOTHING = object()
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a value may be: in words, and how it is read; ``_NOTHING`` where it is something else."""
+    """A kind of value: its description, and how to read it; reading anything else gives ``_NOTHING``."""
 
     title: str
     read: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""Greedy episodes: what a policy is worth, and how often it decides."""
+"""Greedy episodes: a policy's return, and how often it decides."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from holdfast.core.choice import Decision
 __all__ = ["LONGEST_EPISODE", "Actor", "Evaluation", "Moment", "Player", "evaluate", "evaluation_seeds", "play"]
 
 LONGEST_EPISODE = 100_000
-"""Steps after which an evaluation does not wait for an episode's end any longer."""
+"""Steps after which an evaluation cuts an episode."""
 
 
 _LOOK_UP_EVERY = 250
 
 
 class Player(Protocol):
-    """Something that decides, and may change its mind; it counts states and actions as the environment does."""
+    """Something that decides and may interrupt a hold; it counts states and actions as the environment does."""
 
     def decide(self, observation: Any) -> Decision:
         """What to do, for how long, and the values behind it."""
@@ -34,7 +34,7 @@ class Player(Protocol):
 
 
 class Actor(Player, Protocol):
-    """A player whose values can be acted upon in several ways."""
+    """A player that can act on the same values with another tolerance or margin."""
 
     def fits(self, observations: gymnasium.Space[Any], actions: gymnasium.Space[Any]) -> bool:
         """Whether it can play where these are seen and done."""
@@ -56,9 +56,9 @@ class Evaluation:
 
     Attributes:
         returns: Sums of the rewards, undiscounted.
-        lengths: Steps.
-        decisions: Options begun.
-        holds: (h,) how many of all options were held for 0, 1, 2, ... steps.
+        lengths: Steps per episode.
+        decisions: Options begun per episode.
+        holds: (h,) number of options held for 0, 1, 2, ... steps, over all episodes.
     """
 
     returns: NDArray[np.float64]
@@ -68,22 +68,22 @@ class Evaluation:
 
 
 def evaluation_seeds(run_seed: int, evaluation: int, episodes: int) -> list[int]:
-    """The reset seeds of an evaluation: they come from the run's seed and the evaluation's number alone."""
+    """The reset seeds of an evaluation, derived only from the run's seed and the evaluation's number."""
     sequence = np.random.SeedSequence(run_seed, spawn_key=(2**31, evaluation))
-    # Box2D wants seeds of 31 bits.
+    # Box2D requires seeds of at most 31 bits.
     return [int(word) >> 1 for word in sequence.generate_state(episodes)]
 
 
 class Moment(NamedTuple):
-    """An episode just before one of its steps, or behind the last of them.
+    """An episode just before one of its steps, or after the last.
 
     Attributes:
-        observation: What is seen.
+        observation: The current observation.
         steps: Steps taken.
         total: Sum of the rewards so far.
-        action: What is done next, or was done last: a number, or a vector of continuous ones.
-        planned: For how many steps it was chosen.
-        left: For how many it is still to be held; 0 behind the last step.
+        action: The next action, or the last one at the end: a number, or a vector of continuous values.
+        planned: Steps for which it was chosen.
+        left: Steps for which it will still be held; 0 after the last step.
         is_decided: Whether it was chosen here.
     """
 
@@ -99,7 +99,7 @@ class Moment(NamedTuple):
 def play(
     player: Player, env: gymnasium.Env[Any, Any], seed: int, longest: int = LONGEST_EPISODE
 ) -> Iterator[Moment]:
-    """One episode, moment by moment.
+    """Play one episode, yielding each moment.
 
     Args:
         player: Who decides.
@@ -140,7 +140,7 @@ def evaluate(
         env: Where; it is left open.
         seeds: Of the resets.
         longest: Steps after which an episode is cut.
-        now_and_then: Called every few hundred steps; may raise to give up.
+        now_and_then: Called every few hundred steps; may raise to stop.
     """
     outcomes, holds = [], [0]
     for seed in seeds:
@@ -148,7 +148,7 @@ def evaluate(
         for moment in play(player, env, seed, longest):
             if moment.steps % _LOOK_UP_EVERY == 0:
                 now_and_then()
-            # What was held before is over where something is decided, and at the end.
+            # A hold ends when something is decided, and at the end of the episode.
             if moment.steps > 0 and (moment.is_decided or moment.left == 0):
                 _count(holds, moment.steps - began)
                 began = moment.steps

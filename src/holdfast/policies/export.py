@@ -15,9 +15,9 @@ from holdfast.core.checks import check_integer
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_integer
-from holdfast.files import replace_file
+from holdfast.files import make_folders, replace_file
 from holdfast.policies.actors import NetworkActor, TableActor, acting_as
-from holdfast.policies.export_check import Check, check_export, is_actor_policy
+from holdfast.policies.export_check import ExportCheck, check_export, is_actor_policy
 from holdfast.policies.onnx_actors import actor_graph
 from holdfast.policies.onnx_graph import Graph, Tensor
 from holdfast.policies.onnx_policies import network_graph, table_graph
@@ -35,10 +35,10 @@ class Export:
 
     Attributes:
         path: The file.
-        size: Its bytes.
-        inputs: What it takes; shapes without the axis of the observations.
-        outputs: What it gives.
-        metadata: What it says about itself.
+        size: Its size in bytes.
+        inputs: Its inputs; shapes omit the axis of the observations.
+        outputs: Its outputs.
+        metadata: Its metadata.
         check: How its decisions compared with those of the policy.
     """
 
@@ -47,7 +47,7 @@ class Export:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     metadata: dict[str, str]
-    check: Check
+    check: ExportCheck
 
 
 def export_onnx(
@@ -59,20 +59,20 @@ def export_onnx(
     seed: int = 0,
     told: Callable[[int, int], None] = lambda done, all_of_them: None,
 ) -> Export:
-    """Write the policy of a run as an ONNX file, after ONNX Runtime has decided with it as the policy does.
+    """Write the policy of a run as an ONNX file, after checking that ONNX Runtime decides as the policy does.
 
     Args:
         policy: The run's folder, or the folder of a policy.
-        file: Ends in .onnx; replaced as a whole or not at all.
-        decision_tolerance: In the graph; as trained by default.
-        interrupt_margin: In the metadata; as trained by default.
-        check: Observations whose decisions are compared.
-        seed: Of these.
-        told: Called with how many have been compared, and how many there are.
+        file: File to write, ending in .onnx; missing folders are made. It is written as a whole or not at all.
+        decision_tolerance: Tolerance in the graph (default: as trained).
+        interrupt_margin: Margin in the metadata (default: as trained).
+        check: Number of observations to compare.
+        seed: Seed of the drawn observations.
+        told: Called with the number compared so far, and the total.
 
     Raises:
-        ValueError: There is no policy, it is damaged or of a kind that cannot be exported, it decides otherwise
-            than its graph, or the file cannot be written.
+        ValueError: There is no policy, it is damaged or cannot be exported, its graph decides differently, or the
+            file cannot be written.
     """
     path = _target(Path(file))
     check, seed = check_integer("check", check), check_integer("seed", seed, 0)
@@ -84,6 +84,7 @@ def export_onnx(
     data = _serialized(graph, metadata)
     found = check_export(data, actor, space, check, seed, told)
     try:
+        make_folders(path.parent)
         with replace_file(path) as written:
             written.write(data)
     except OSError as error:
@@ -96,10 +97,6 @@ def export_onnx(
 def _target(path: Path) -> Path:
     if path.suffix.lower() != _SUFFIX:
         raise InputError(f"file must end in {_SUFFIX}, not {str(path)!r}", "file")
-    if not path.parent.is_dir():
-        raise InputError(
-            f"file must be in a folder that exists, and there is no folder {str(path.parent)!r}", "file"
-        )
     if path.is_dir():
         raise InputError(f"file must be a file, and {str(path)!r} is a folder", "file")
     return path
@@ -121,24 +118,24 @@ def _graph(actor: Any, state: Mapping[str, Any]) -> tuple[Graph, spaces.Space[An
             graph = actor_graph(policy) if is_actor_policy(actor) else network_graph(policy)
             return graph, policy.observation_space
         case TableActor():
-            first_state, first_action = (
+            first_state, _ = (
                 take_integer(state, name, -_LARGEST_START, _LARGEST_START)
                 for name in ("first_state", "first_action")
             )
-            graph = table_graph(actor.policy, first_state, first_action)
+            graph = table_graph(actor.policy, first_state, actor.choices.all_taken())
             return graph, spaces.Discrete(len(actor.policy.table), start=first_state)
     raise InputError(f"a policy of {take(state, 'algorithm')} cannot be exported")
 
 
 def _metadata(actor: Any, graph: Graph, state: Mapping[str, Any]) -> dict[str, str]:
-    """What a program may want to know of the policy; what is not known or not set is left out."""
+    """What a program may want to know about the policy; unknown and unset values are left out."""
     from holdfast import __version__
 
     about = state.get("about")
     about = about if isinstance(about, Mapping) else {}
     tolerance, margin = (None if number is None else float(number) for number in actor.acting)
     is_table = isinstance(actor, TableActor)
-    # What is from the file may be anything.
+    # Values from the file may be anything.
     known = {
         "holdfast_version": (__version__, str),
         "algorithm": (state.get("algorithm"), str),
@@ -168,7 +165,7 @@ def _sparse_set(persistences: tuple[int, ...] | None) -> str | None:
 
 
 def _serialized(graph: Graph, metadata: Mapping[str, str]) -> bytes:
-    """The graph as a file has it, after the checker of the format has seen it."""
+    """The serialized graph, checked by ONNX's own checker."""
     import onnx
 
     model = graph.model(metadata)

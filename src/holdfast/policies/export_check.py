@@ -14,30 +14,31 @@ from holdfast.core.choice import Decision, few_decision_option
 from holdfast.core.errors import InputError
 from holdfast.core.options import persistence_index
 from holdfast.core.user_code import is_raised_by_holdfast
+from holdfast.envs import Choices
 from holdfast.policies.actors import NetworkActor, TableActor
 from holdfast.policies.onnx_policies import space_inputs
 
-__all__ = ["Check", "check_export", "draw_observations", "is_actor_policy"]
+__all__ = ["ExportCheck", "check_export", "draw_observations", "is_actor_policy"]
 
 _NUMBERS_AT_ONCE = 2**22
 """Numbers of a batch, observations and values together."""
 _BATCH = 256
 _ALONE = 32
-"""Of the first observations, those that are decided about one at a time as well."""
+"""How many of the first observations are also decided one at a time."""
 
 _ROUNDING = 1e-5
-"""By how much of the largest value of a batch two ways of adding up the same network may differ."""
+"""Tolerated difference between two evaluations of the same network, relative to a batch's largest value."""
 
 _UNBOUNDED = 1e30
 
 
-class Check(NamedTuple):
+class ExportCheck(NamedTuple):
     """What a comparison of decisions found.
 
     Attributes:
-        observations: Compared.
+        observations: Number compared.
         near_ties: Those whose decisions differ, because rounding swaps options of equal value.
-        largest_difference: Of a value.
+        largest_difference: Largest difference in value.
     """
 
     observations: int
@@ -57,20 +58,20 @@ def check_export(
     n: int,
     seed: int,
     told: Callable[[int, int], None] = lambda done, all_of_them: None,
-) -> Check:
+) -> ExportCheck:
     """Compare the decisions of a model, run by ONNX Runtime, with those of the policy it was made from.
 
     Args:
-        data: The model as a file has it.
+        data: The serialized model.
         actor: The policy.
-        space: Of its observations.
-        n: How many of them are drawn.
-        seed: Of the drawing.
-        told: Called with how many have been compared, and ``n``.
+        space: Its observation space.
+        n: Number of observations to draw.
+        seed: Random seed.
+        told: Called with the number compared so far, and ``n``.
 
     Raises:
         InputError: One of the two cannot decide.
-        ValueError: They differ by more than rounding, which is a fault of the graph.
+        ValueError: They differ by more than rounding, which is a bug in the graph.
     """
     client = _Client(data, space)
     random = np.random.default_rng(seed)
@@ -87,16 +88,16 @@ def check_export(
             theirs = client.decide(_row(batch, slice(number, number + 1)))
             _compare(actor, _alone(_decide(actor, one)), theirs, scale)
         told(min(begin + size, n), n)
-    return Check(n, near_ties, largest)
+    return ExportCheck(n, near_ties, largest)
 
 
 def _batch_size(actor: NetworkActor | TableActor, space: spaces.Space[Any]) -> int:
-    """Observations that are drawn and decided about at once: no more than memory is sure to hold."""
+    """The batch size, small enough to fit in memory."""
     if isinstance(actor, TableActor):
         numbers = actor.policy.table[0].size
     else:
         n_heads, actions = len(actor.policy.durations), actor.policy.action_space
-        numbers = n_heads * (int(actions.n) if isinstance(actions, spaces.Discrete) else n_heads)
+        numbers = n_heads * (n_heads if isinstance(actions, spaces.Box) else Choices(actions).n)
     parts = space.spaces.values() if isinstance(space, spaces.Dict) else (space,)
     numbers += sum(math.prod(part.shape or ()) for part in parts)
     return max(1, min(_BATCH, _NUMBERS_AT_ONCE // int(numbers)))
@@ -105,19 +106,19 @@ def _batch_size(actor: NetworkActor | TableActor, space: spaces.Space[Any]) -> i
 def _compare(
     actor: NetworkActor | TableActor, ours: Decision, theirs: Decision, scale: float
 ) -> tuple[float, int]:
-    """The largest difference of a value, and how many decisions rounding has swapped."""
+    """The largest difference in value, and how many decisions rounding has swapped."""
     if [part.shape for part in theirs] != [part.shape for part in ours]:
         raise ValueError("the exported policy does not give one decision per observation: nothing was written")
     with np.errstate(invalid="ignore"):
         largest = float(np.abs(theirs.values.astype(np.float64) - ours.values).max())
-    # A NaN is no small difference.
+    # NaN must count as a large difference.
     if not largest <= (_ROUNDING * scale if isinstance(actor, NetworkActor) else 0.0):
         raise ValueError(f"the exported policy has other values, by {largest:.2g}: nothing was written")
     if is_actor_policy(actor):
         return largest, _compare_continuous(actor, ours, theirs)
     if not _equal(theirs, _by_the_rule(actor, theirs.values) or ours).all():
         raise ValueError("the exported policy decides otherwise by the same values: nothing was written")
-    # With the same rule, another decision can only come from values that rounding has changed.
+    # With the same rule, a different decision can only come from values changed by rounding.
     return largest, int((~_equal(theirs, ours)).sum())
 
 
@@ -127,7 +128,7 @@ def is_actor_policy(actor: Any) -> bool:
 
 
 def _compare_continuous(actor: NetworkActor | TableActor, ours: Decision, theirs: Decision) -> int:
-    """How many holds rounding has swapped; where they are the same, actions must be, up to rounding."""
+    """How many holds rounding has swapped; if the hold is the same, the action must be too, up to rounding."""
     assert isinstance(actor, NetworkActor)
     _, counted = few_decision_option(theirs.values, actor.policy.decision_tolerance)
     space: Any = actor.policy.action_space
@@ -139,22 +140,22 @@ def _compare_continuous(actor: NetworkActor | TableActor, ours: Decision, theirs
 
 
 def _by_the_rule(actor: NetworkActor | TableActor, values: NDArray[Any]) -> Decision | None:
-    """What a network's policy makes of these values; a table is exact, and needs no second opinion."""
+    """The policy's decision for these values; a table is exact and needs no such check."""
     if isinstance(actor, TableActor):
         return None
     with np.errstate(over="ignore"):
         actions, counted = few_decision_option(values, actor.policy.decision_tolerance)
     holds = actor.policy.durations[persistence_index(counted)]
-    space: Any = actor.policy.action_space
-    return Decision(actions + space.start, holds, values)
+    return Decision(Choices(actor.policy.action_space).taken(actions), holds, values)
 
 
 def _equal(one: Decision, other: Decision) -> NDArray[np.bool_]:
-    return np.asarray((one.action == other.action) & (one.hold == other.hold))
+    same_action = (one.action == other.action).reshape(len(one.action), -1).all(axis=1)
+    return np.asarray(same_action & (one.hold == other.hold))
 
 
 class _Client:
-    """The model in ONNX Runtime, on one thread and without a word."""
+    """The model in ONNX Runtime, on one thread and without log output."""
 
     def __init__(self, data: bytes, space: spaces.Space[Any]) -> None:
         import onnxruntime
@@ -203,7 +204,7 @@ def _row(batch: Any, index: int | slice) -> Any:
 
 
 def _refusal(what: str, error: Exception) -> InputError:
-    """One sentence about what somebody else's code said."""
+    """One sentence from another library's error."""
     return InputError(f"{what}: {' '.join(str(error).split())[:200]}")
 
 
@@ -215,7 +216,7 @@ def draw_observations(
 ) -> Any:
     """``n`` observations of a space as one array, or as a dictionary of arrays.
 
-    Of a Discrete space, with a ``begin``, they come in order from that number on: none again before all have.
+    For a Discrete space with a ``begin``, they are in order from that number on: all occur before any repeats.
     """
     match space:
         case spaces.Dict():
@@ -240,7 +241,7 @@ def _draw_box(space: spaces.Box, n: int, random: np.random.Generator) -> NDArray
 
 
 def _draw_numbers(space: spaces.Box, n: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Evenly between the bounds; from a bound that has no other, or from 0, normally and in several sizes."""
+    """Uniform between two bounds; otherwise normal at several scales, from the one bound or from 0."""
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     has_low, has_high = np.abs(low) < _UNBOUNDED, np.abs(high) < _UNBOUNDED
     low, high = np.where(has_low, low, 0.0), np.where(has_high, high, 0.0)

@@ -1,4 +1,4 @@
-"""The policy of an actor as an ONNX graph: what every head proposes, what the critic says of it, and the rule."""
+"""An actor's policy as an ONNX graph: each head's proposal, the critic's value of it, and the decision rule."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def actor_graph(policy: ActorPolicy) -> Graph:
     Raises:
         ValueError: It has a layer or observations that holdfast's own networks do not have.
     """
-    from holdfast.deep.networks.actor_networks import OptionActor, OptionCritic
+    from holdfast.deep.networks.actor_networks import GaussianActor, OptionActor, OptionCritic
 
     actor, critic = policy.actor, policy.critic
-    if type(actor) is not OptionActor or type(critic) is not OptionCritic:
+    if type(actor) not in (OptionActor, GaussianActor) or type(critic) is not OptionCritic:
         raise InputError(f"a policy with the network {type(actor).__name__} cannot be exported")
     space, n_heads, size = policy.action_space, len(policy.durations), actor.action_dim
     action, hold, values = OUTPUTS
@@ -36,7 +36,7 @@ def actor_graph(policy: ActorPolicy) -> Graph:
         Tensor(values, "float32", (1, n_heads)),
     ]
     graph = Graph(list(inputs.values()), outputs)
-    proposed = layer_nodes(graph, actor.mu, feature_nodes(graph, actor, inputs))
+    proposed = layer_nodes(graph, actor.proposing_layers, feature_nodes(graph, actor, inputs))
     proposals = graph.add("Reshape", proposed, graph.constant([-1, n_heads, size], np.int64))
     worth = _worth(graph, policy, feature_nodes(graph, critic, inputs), proposals)
     table = graph.add("Reshape", worth, graph.constant([-1, 1, n_heads], np.int64))
@@ -46,7 +46,7 @@ def actor_graph(policy: ActorPolicy) -> Graph:
     mask = graph.add("Unsqueeze", is_chosen, graph.constant([2], np.int64))
     nothing = graph.constant(0.0, np.float32)
     kept = graph.add("Where", mask, proposals, nothing)
-    # In this version of the operators the axes are an input.
+    # In this operator set, the axes are an input.
     followed = graph.add("ReduceSum", kept, graph.constant([1], np.int64), keepdims=0)
     low, width = space.low.astype(np.float32).ravel(), (space.high - space.low).astype(np.float32).ravel()
     half = graph.add(

@@ -1,6 +1,6 @@
-"""An ONNX graph, written node by node, and the rule of a decision as a part of one.
+"""An ONNX graph, built node by node, including the decision rule.
 
-Operators and format are old ones, which most runtimes know.
+It uses an old operator set and format that most runtimes support.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Tensor(NamedTuple):
     """An input or output of a graph.
 
     Attributes:
-        name: By which it is given or asked for.
-        dtype: NumPy's name of its type.
+        name: Its name.
+        dtype: NumPy's name for its type.
         shape: Without the first axis, which counts the observations.
     """
 
@@ -42,11 +42,11 @@ class Tensor(NamedTuple):
 
 
 class Graph:
-    """Nodes and constants so far; whatever a node gives goes by its name.
+    """Nodes and constants so far; each output of a node has a name.
 
     Args:
-        inputs: Of the graph.
-        outputs: Of the graph, ``OUTPUTS``.
+        inputs: Inputs of the graph.
+        outputs: Outputs of the graph, ``OUTPUTS``.
     """
 
     def __init__(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
@@ -56,7 +56,7 @@ class Graph:
         self._constants: dict[str, NDArray[Any]] = {}
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """One more node; the name of what it gives."""
+        """Add a node and return the name of its output."""
         from onnx import helper
 
         output = output or self._new_name(operator)
@@ -74,8 +74,8 @@ class Graph:
         return self.add("Cast", value, to=_type(dtype))
 
     def checked_index(self, index: str, n: int) -> str:
-        """The index, if it is one of 0..n−1; others are an error when the graph runs, as they are in Python."""
-        # Gather itself would count negative ones from the end.
+        """The index; anything outside 0..n−1 is an error when the graph runs."""
+        # Gather itself would count negative indices from the end.
         is_negative = self.add("Less", index, self.constant(0, np.int64))
         outside = self.add("Where", is_negative, self.constant(n, np.int64), index)
         return self.add("Gather", self.constant(np.arange(n, dtype=np.int64)), outside)
@@ -83,27 +83,25 @@ class Graph:
     def decide(
         self,
         values: str,
-        n_actions: int,
+        actions: NDArray[Any],
         k_max: int,
         tolerance: float,
-        first_action: int,
         persistences: Sequence[int] | None = None,
     ) -> None:
         """Make ``few_decision_option`` of ``values``, (n, A, K), the graph's outputs.
 
         Args:
-            values: Name of the node.
-            n_actions: A.
+            values: Name of the values.
+            actions: (A, ...) each as the environment takes it.
             k_max: K.
             tolerance: What a longer hold may cost.
-            first_action: Number of the first action.
             persistences: The K holds; 1..K by default.
         """
-        action, hold = self.choose(values, n_actions, k_max, tolerance, persistences)
-        action = self.add("Add", action, self.constant(first_action, np.int64))
+        action, hold = self.choose(values, len(actions), k_max, tolerance, persistences)
         only = self.constant([1], np.int64)
-        for name, given in zip(OUTPUTS, (action, hold), strict=False):
-            self.add("Squeeze", given, only, output=name)
+        number = self.add("Squeeze", action, only)
+        self.add("Gather", self.constant(actions.astype(np.int64)), number, output=OUTPUTS[0])
+        self.add("Squeeze", hold, only, output=OUTPUTS[1])
         self.add("Identity", values, output=OUTPUTS[2])
 
     def choose(
@@ -126,21 +124,21 @@ class Graph:
         row = self.add("GatherElements", flat, places, axis=1)
         loss = self.add("Sub", self.add("GatherElements", flat, best, axis=1), row)
         with np.errstate(over="ignore"):
-            # NumPy compares values of 32 bits with a tolerance of 32 bits.
+            # NumPy compares 32-bit values with a 32-bit tolerance.
             within = self.add("LessOrEqual", loss, self.constant(tolerance, np.float32))
         longest = self.add("Where", within, durations, self.constant(0, np.int64))
         longest = self.add("ReduceMax", longest, axes=[1], keepdims=1)
         return action, self.add("Max", hold, longest)
 
     def _first_maximum(self, flat: str) -> str:
-        """(n, m) → (n, 1): the first of the largest, and like NumPy the first NaN where there is one."""
+        """(n, m) → (n, 1): index of the first maximum or, as in NumPy, of the first NaN."""
         marks = self.cast(self.add("IsNaN", flat), np.float32)
         is_any = self.cast(self.add("ReduceMax", marks, axes=[1], keepdims=1), np.bool_)
         scores = self.add("Where", is_any, marks, flat)
         return self.add("ArgMax", scores, axis=1, keepdims=1)
 
     def model(self, metadata: Mapping[str, str]) -> onnx.ModelProto:
-        """The whole, as a file has it.
+        """The complete model, ready to serialize.
 
         Raises:
             ValueError: It is larger than a file can be.

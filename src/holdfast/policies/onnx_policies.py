@@ -1,7 +1,7 @@
 """Policies as ONNX graphs: from observations to action, hold and values.
 
-PyTorch's exporter is not asked: the layers are few and known, the rule must be the same in ties and for any number
-of observations, and a table has no PyTorch in it.
+PyTorch's exporter is not used: the layers are few and known, the rule must treat ties the same way for any number
+of observations, and a table does not involve PyTorch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from holdfast.core.errors import InputError
 from holdfast.policies.onnx_graph import OUTPUTS, Graph, Tensor
@@ -24,22 +25,32 @@ if TYPE_CHECKING:
 __all__ = ["feature_nodes", "layer_nodes", "network_graph", "space_inputs", "table_graph"]
 
 
-def _outputs(dtype: str, n_actions: int, k_max: int) -> list[Tensor]:
+def _outputs(dtype: str, n_actions: int, k_max: int, action_shape: tuple[int, ...] = ()) -> list[Tensor]:
     action, hold, values = OUTPUTS
-    return [Tensor(action, "int64", ()), Tensor(hold, "int64", ()), Tensor(values, dtype, (n_actions, k_max))]
+    return [
+        Tensor(action, "int64", action_shape),
+        Tensor(hold, "int64", ()),
+        Tensor(values, dtype, (n_actions, k_max)),
+    ]
 
 
 # Tables ---------------------------------------------------------------------------------------------------------
 
 
-def table_graph(policy: Policy, first_state: int, first_action: int) -> Graph:
-    """A tabular policy: the option of every state, to be looked up."""
+def table_graph(policy: Policy, first_state: int, taken: NDArray[Any]) -> Graph:
+    """A tabular policy: a lookup of each state's option.
+
+    Args:
+        policy: The policy.
+        first_state: Number of the first state.
+        taken: (A, ...) each action as the environment takes it.
+    """
     n_states, n_actions, k_max = policy.table.shape
-    graph = Graph([Tensor("observation", "int64", ())], _outputs("float64", n_actions, k_max))
+    graph = Graph([Tensor("observation", "int64", ())], _outputs("float64", n_actions, k_max, taken.shape[1:]))
     actions, holds = policy.options()
     state = graph.add("Sub", "observation", graph.constant(first_state, np.int64))
     state = graph.checked_index(state, n_states)
-    for name, table in zip(OUTPUTS, (actions + first_action, holds, policy.table), strict=True):
+    for name, table in zip(OUTPUTS, (taken.astype(np.int64)[actions], holds, policy.table), strict=True):
         graph.add("Gather", graph.constant(table), state, output=name)
     return graph
 
@@ -48,7 +59,7 @@ def table_graph(policy: Policy, first_state: int, first_action: int) -> Graph:
 
 
 def network_graph(policy: OptionPolicy) -> Graph:
-    """The policy of a network: what is done to observations, the layers, and the rule.
+    """A network's policy: preprocessing of observations, layers and decision rule.
 
     Raises:
         ValueError: It has a layer or observations that holdfast's own networks do not have.
@@ -58,25 +69,24 @@ def network_graph(policy: OptionPolicy) -> Graph:
     network = policy.averaged_net
     if type(network) is not OptionQNetwork:
         raise InputError(f"a policy with the network {type(network).__name__} cannot be exported")
-    n_actions, k_max = int(policy.action_space.n), len(policy.durations)
+    n_actions, k_max = policy.choices.n, len(policy.durations)
     inputs = space_inputs(policy.observation_space)
-    graph = Graph(list(inputs.values()), _outputs("float32", n_actions, k_max))
+    graph = Graph(list(inputs.values()), _outputs("float32", n_actions, k_max, policy.action_space.shape or ()))
     features = layer_nodes(graph, network.trunk, feature_nodes(graph, network, inputs))
     values = _heads(graph, network.heads, features)
-    first_action = int(policy.action_space.start)
-    graph.decide(values, n_actions, k_max, policy.decision_tolerance, first_action, policy.durations.tolist())
+    graph.decide(values, policy.choices.all_taken(), k_max, policy.decision_tolerance, policy.durations.tolist())
     return graph
 
 
 def space_inputs(space: spaces.Space[Any]) -> dict[str, Tensor]:
-    """The inputs for observations of a space, by the keys of a dictionary; of another space one, by "all".
+    """The inputs for observations of a space: one per key of a dictionary, otherwise one under the key "all".
 
     Raises:
-        ValueError: There are none for such a space.
+        ValueError: Such a space cannot be exported.
     """
     if not isinstance(space, spaces.Dict):
         return {"all": _input(space, "observation")}
-    # No input can have the name of an output; there are no keys with a dot.
+    # An input cannot have the name of an output; keys never contain a dot.
     names = {key: f"observation.{key}" if key in OUTPUTS else key for key in space.spaces}
     return {key: _input(part, names[key]) for key, part in space.spaces.items()}
 
@@ -88,7 +98,7 @@ def _input(space: spaces.Space[Any], name: str) -> Tensor:
 
 
 def feature_nodes(graph: Graph, network: Any, inputs: Mapping[str, Tensor]) -> str:
-    """(n, features) what the layers behind the features of a network see."""
+    """(n, features) the extracted features, input of the network's other layers."""
     extractor: Any = network.features_extractor
     space: Any = network.observation_space
     parts = space.spaces if isinstance(space, spaces.Dict) else {"all": space}
@@ -107,7 +117,7 @@ def feature_nodes(graph: Graph, network: Any, inputs: Mapping[str, Tensor]) -> s
 
 
 def _numbers(graph: Graph, space: spaces.Space[Any], seen: str, normalize_images: bool) -> str:
-    """What SB3 makes of observations: one-hot vectors of whole numbers, pictures between 0 and 1."""
+    """SB3's preprocessing: whole numbers become one-hot vectors, images are scaled to 0..1."""
     from stable_baselines3.common.preprocessing import is_image_space
 
     match space:
@@ -136,7 +146,7 @@ def _one_hot(graph: Graph, index: str, n: int) -> str:
 
 
 def layer_nodes(graph: Graph, module: Any, seen: str) -> str:
-    """What a layer, or a chain of layers, makes of ``seen``."""
+    """Apply a layer, or a sequence of layers, to ``seen``."""
     match type(module).__name__:
         case "Sequential":
             for layer in module:

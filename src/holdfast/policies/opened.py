@@ -1,4 +1,4 @@
-"""A policy that was loaded, and the environment it plays in."""
+"""A loaded policy and the environment it plays in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import gymnasium
 
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_integer, take_mapping
-from holdfast.envs import NamedFailures, is_code, make_scoring_env
+from holdfast.envs import NamedFailures, is_own_environment, make_scoring_env
 from holdfast.policies.evaluation import LONGEST_EPISODE, Actor
 from holdfast.policies.policy_files import actor_of, read_policy
 
@@ -24,12 +24,12 @@ class OpenedPolicy:
     """A policy and the environment it was trained in.
 
     Attributes:
-        actor: Who decides.
+        actor: The policy.
         environment: Name of the environment, as ``make_env`` takes it.
         env_kwargs: Its arguments.
-        label: What it is called in headings.
+        label: Its name in headings.
         algo: Name of the algorithm.
-        step: Step of the training that the policy is from.
+        step: Training step at which the policy was stored.
         longest: Steps after which the training cut an episode.
     """
 
@@ -51,7 +51,7 @@ class OpenedPolicy:
         if not self.actor.fits(env.observation_space, env.action_space):
             env.close()
             raise InputError(
-                "environment must be like the one of the training: the policy was trained for other observations "
+                "environment must be like the one in training: the policy was trained for other observations "
                 f"or actions than those of {self.label}",
                 "environment",
             )
@@ -61,15 +61,15 @@ class OpenedPolicy:
 def open_policy(
     path: str | os.PathLike[str], environment: str | None = None, env_kwargs: Mapping[str, Any] | None = None
 ) -> OpenedPolicy:
-    """The policy of a run, or of a folder that holds one.
+    """Open the policy of a run, or of a policy's own folder.
 
     Args:
         path: The folder.
-        environment: Another environment than the one that it was trained in; code must be named here.
-        env_kwargs: Arguments of it that are not those of the training.
+        environment: An environment other than that of the training; the user's own code must be named here.
+        env_kwargs: Its arguments, if they differ from the training's.
 
     Raises:
-        ValueError: There is none, it is damaged, or its environment is code that nobody has named.
+        ValueError: There is no policy, it is damaged, or its environment is code that was not named here.
     """
     state = read_policy(Path(path))
     actor = actor_of(state)
@@ -78,7 +78,7 @@ def open_policy(
     longest = take_integer(about, "longest_episode", 1)
     if not (isinstance(named, str) and isinstance(kwargs, dict) and isinstance(label, str) and type(step) is int):
         raise InputError(f"{path} is damaged: it must say where the policy was trained")
-    if environment is None and is_code(named):
+    if environment is None and is_own_environment(named):
         raise InputError(
             f"environment must be given to run {named}: for safety, code named in a file is never run",
             "environment",

@@ -1,4 +1,4 @@
-"""What there is to see of a policy: its values where it decides, and its choices over a plane of observations."""
+"""Pictures of a policy: its values at its decisions, and its choices over a plane of observations."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from gymnasium import spaces
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.draw import CellLayout, HoldMap, draw_hold_map, draw_option_values, draw_policy
-from holdfast.envs import GridWorld, action_names, observation_names
+from holdfast.envs import Choices, GridWorld, action_names, are_choices, observation_names
 from holdfast.envs.names import two_axes
 from holdfast.policies.actors import NetworkActor, TableActor
 from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, play
 
 __all__ = ["Trip", "choose_axes", "draw_decisions", "draw_policy_over", "find_axes", "hold_map", "take_trip"]
 
-Floats = NDArray[np.float64]
 
 _ALONG = 64
-"""Places along an axis."""
+"""Number of points along an axis."""
 _ROOM = 0.15
-"""Part of the range that was seen by which a picture reaches beyond it."""
+"""How far a picture extends beyond the range seen, as a fraction of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trip:
-    """An episode to look at.
+    """An episode to draw.
 
     Attributes:
-        observations: One per step, and the last.
-        decided: (steps + 1,) where something was decided.
+        observations: One per step, and the final one.
+        decided: (steps + 1,) whether the policy decided there.
     """
 
     observations: Sequence[Any]
     decided: NDArray[np.bool_]
 
     def decisions(self, n: int) -> list[int]:
-        """Steps of ``n`` of its decisions, the first and others spread evenly; all if there are fewer."""
+        """The steps of ``n`` of its decisions, evenly spread from the first; all if there are fewer."""
         steps = np.flatnonzero(self.decided)
         places = np.unique(np.linspace(0, len(steps) - 1, n).round().astype(int))
         return [int(step) for step in steps[places]]
@@ -54,10 +54,10 @@ def take_trip(actor: Actor, env: gymnasium.Env[Any, Any], seed: int, longest: in
 
 
 def find_axes(given: str, env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
-    """Two axes of an observation by their numbers or names, with a comma between.
+    """Two axes of an observation, given by number or name and separated by a comma.
 
     Raises:
-        ValueError: They are not two different ones of those that there are.
+        ValueError: They are not two different existing axes.
     """
     return two_axes(given, observation_names(env))
 
@@ -65,7 +65,7 @@ def find_axes(given: str, env: gymnasium.Env[Any, Any]) -> tuple[int, int]:
 def choose_axes(actor: NetworkActor, trip: Trip, space: spaces.Box) -> tuple[int, int]:
     """The two axes along which the policy changes its choice most often, through the middle of an episode.
 
-    Those that are the same throughout the episode come last.
+    Axes that are constant throughout the episode come last.
     """
     seen = _places(trip)
     middle, (low, high) = np.median(seen, axis=0), _ranges(seen, space)
@@ -93,7 +93,7 @@ def hold_map(
         axes: Two numbers; None chooses them.
 
     Returns:
-        None where observations are no vectors of at least two numbers.
+        None unless observations are vectors of at least two numbers.
     """
     space = env.observation_space
     is_vector = isinstance(space, spaces.Box) and len(space.shape) == 1 and space.shape[0] >= 2
@@ -126,10 +126,10 @@ def hold_map(
 def _shown_actions(
     env: gymnasium.Env[Any, Any], actions: NDArray[Any]
 ) -> tuple[NDArray[Any], tuple[str, ...], tuple[float, float] | None]:
-    """What a map shows of many actions, what it is called, and between which numbers it is if it is continuous."""
+    """What a map shows of the actions, its name, and its range if continuous."""
     space = env.action_space
-    if isinstance(space, spaces.Discrete):
-        return actions - space.start, action_names(env), None
+    if are_choices(space):
+        return Choices(space).numbers(actions), action_names(env), None
     assert isinstance(space, spaces.Box)
     first = np.asarray(actions, dtype=np.float64).reshape(len(actions), -1)[:, 0]
     name = "action" if space.low.size == 1 else "action[0]"
@@ -137,10 +137,10 @@ def _shown_actions(
 
 
 def _levels(actor: NetworkActor, actions: NDArray[Any]) -> NDArray[Any]:
-    """(n,) by what actions are told apart: of continuous ones, the eighth that the first number is in."""
+    """(n,) a number per distinct action; for continuous ones, which eighth of the range the first number is in."""
     space = actor.policy.action_space
     if not isinstance(space, spaces.Box):
-        return actions
+        return Choices(space).numbers(actions)
     low, high = space.low.ravel()[0], space.high.ravel()[0]
     first = actions.reshape(len(actions), -1)[:, 0]
     return np.asarray(np.floor(8.0 * (first - low) / (high - low)))
@@ -163,7 +163,7 @@ def draw_policy_over(
         title: Written above.
 
     Returns:
-        None where there is no such picture.
+        None if there is no such picture.
     """
     grid = env.unwrapped
     if isinstance(actor, TableActor) and isinstance(grid, GridWorld):
@@ -180,15 +180,15 @@ def draw_policy_over(
 
 
 def draw_decisions(actor: Actor, env: gymnasium.Env[Any, Any], trip: Trip, n: int = 4) -> Figure:
-    """Values over k where an episode decides: at its start and at some places after it."""
+    """Values over k at an episode's first decision and at some later ones."""
     steps = trip.decisions(n)
     decisions = [actor.decide(trip.observations[step]) for step in steps]
     if isinstance(env.action_space, spaces.Box):
         names: Sequence[str] = ("the action proposed for k",)
         options = [(0, decision.hold) for decision in decisions]
     else:
-        names, first = action_names(env), int(getattr(env.action_space, "start", 0))
-        options = [(decision.action - first, decision.hold) for decision in decisions]
+        names, choices = action_names(env), Choices(env.action_space)
+        options = [(choices.number(decision.action), decision.hold) for decision in decisions]
     return draw_option_values(
         [decision.values for decision in decisions],
         options,
@@ -204,7 +204,7 @@ def _places(trip: Trip) -> Floats:
 
 
 def _ranges(seen: Floats, space: spaces.Box) -> tuple[Floats, Floats]:
-    """What to show of each axis: a little more than was seen, within the bounds unless these were left."""
+    """The range of each axis: slightly more than was seen, within the bounds unless the episode left them."""
     low, high = seen.min(axis=0), seen.max(axis=0)
     room = np.where(high > low, _ROOM * (high - low), 0.5 * np.maximum(np.abs(low), 1.0))
     wide_low, wide_high = np.maximum(low - room, space.low), np.minimum(high + room, space.high)

@@ -1,4 +1,4 @@
-"""Observation and action spaces as JSON values and arrays, and back."""
+"""What a policy's file says of it as JSON values and arrays: spaces, there and back, and settings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_integer, take_list, take_mapping
 from holdfast.core.user_code import is_raised_by_holdfast
 
-__all__ = ["space_from", "space_state"]
+__all__ = ["as_json", "space_from", "space_state"]
 
 _KINDS = "biuf"
+
+
+def as_json(value: Any) -> Any:
+    """A setting as JSON has it: a tuple as a list."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def space_state(space: spaces.Space[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How rarely a policy may decide: a sweep of decision tolerances, and the sentence that follows from it."""
+"""How rarely a policy may decide: a sweep of decision tolerances, and its verdict in one sentence."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate
 from holdfast.stats.estimates import mean_interval
 
 __all__ = ["SweepPoint", "ToleranceVerdict", "sweep_tolerance", "sweep_values", "tolerance_verdict"]
 
-Floats = NDArray[np.float64]
 
 COST = 0.02
-"""Part of the return that fewer decisions may cost."""
+"""Share of the return that fewer decisions may cost."""
 
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """What one tolerance comes to.
+    """The result of one tolerance.
 
     Attributes:
         tolerance: In value, discounted as the agent discounts.
@@ -49,12 +48,12 @@ def sweep_values(
 ) -> list[float]:
     """Tolerances worth trying: none, and ``n`` more up to where every option is within the tolerance.
 
-    They are quantiles of what holding the best action longer gives up, over the decisions of one episode.
+    They are quantiles of the loss from holding the best action longer, over the decisions of one episode.
     """
     losses: list[Floats] = []
 
     class Watched:
-        """Notes the values it decides by."""
+        """Records the values of its decisions."""
 
         def decide(self, observation: Any) -> Any:
             decision = actor.decide(observation)
@@ -68,7 +67,7 @@ def sweep_values(
 
     evaluate(Watched(), env, [seed], longest)
     known = np.concatenate(losses)
-    # What is next to nothing differs from nothing by chance.
+    # Tiny losses differ from 0 only by chance.
     known = known[known > 1e-4 * known.max()] if known.max() > 0.0 else known[:0]
     if len(known) == 0:
         return [0.0]
@@ -85,7 +84,7 @@ def sweep_tolerance(
     longest: int = LONGEST_EPISODE,
     told: Callable[[int, int], None] = lambda done, all_of_them: None,
 ) -> list[SweepPoint]:
-    """How a policy does with each of several decision tolerances, on the same episodes."""
+    """Evaluate a policy with each of several decision tolerances, on the same episodes."""
     points: list[SweepPoint] = []
     first = None
     for number, tolerance in enumerate(tolerances):
@@ -107,7 +106,7 @@ class ToleranceVerdict:
         decisions: Per episode.
         mean_return: Undiscounted.
         is_certain: Whether the episodes rule out that it costs more.
-        sentence: All of it in words.
+        sentence: The verdict in words.
     """
 
     tolerance: float
@@ -121,12 +120,12 @@ def tolerance_verdict(points: Sequence[SweepPoint], episodes: int) -> ToleranceV
     """The tolerance with the fewest decisions whose return is less than 2 % below that without one.
 
     Args:
-        points: The first of them without any tolerance.
-        episodes: That were played with each.
+        points: Results of the sweep, the first without tolerance.
+        episodes: Episodes played with each.
     """
     first = points[0]
     if first.mean_return == 0.0:
-        said = "No verdict: the return without a tolerance is 0, so that no part of it can be lost."
+        said = "No verdict: the return without a tolerance is 0, so a loss relative to it is undefined."
         return ToleranceVerdict(first.tolerance, first.decisions, 0.0, False, said)
     allowed = COST * abs(first.mean_return)
     cheap = [point for point in points if point is first or point.lost < allowed]

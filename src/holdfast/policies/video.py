@@ -1,4 +1,4 @@
-"""A greedy episode as a film: the frames, with what is held and for how much longer drawn below them."""
+"""A greedy episode as a film: below each frame, the held action and how long it will still be held."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
-from holdfast.envs import action_names
+from holdfast.envs import Choices, action_names
 from holdfast.files import Entry, make_folders, replace_file
 from holdfast.policies.evaluation import LONGEST_EPISODE, Moment, Player, play
 
@@ -46,10 +46,10 @@ def film(
         env: Made with ``render_mode="rgb_array"``.
         seeds: Of the resets.
         longest: Steps after which an episode is cut.
-        most_frames: After these the film ends.
+        most_frames: Number of frames after which the film ends.
 
     Raises:
-        ValueError: The environment shows no picture.
+        ValueError: The environment does not render images.
     """
     frames: list[Frame] = []
     for seed in seeds:
@@ -58,7 +58,7 @@ def film(
                 return frames
             frames.append(_frame(env, _caption(moment, _action_name(env, moment.action)), moment))
             if frames[-1].shape != frames[0].shape:
-                raise InputError("a film needs frames of one size, and this environment's change theirs")
+                raise InputError("a film needs frames of one size, but those of this environment vary")
     return frames
 
 
@@ -66,7 +66,7 @@ def _action_name(env: gymnasium.Env[Any, Any], action: Any) -> str:
     space = env.action_space
     if isinstance(space, gymnasium.spaces.Box):
         return " ".join(f"{number:+.2f}" for number in np.ravel(action))
-    return str(action_names(env)[action - int(getattr(space, "start", 0))])
+    return str(action_names(env)[Choices(space).number(action)])
 
 
 def _caption(moment: Moment, name: str) -> str:
@@ -89,7 +89,7 @@ def _frame(env: gymnasium.Env[Any, Any], caption: str, moment: Moment) -> Frame:
     scale = max(1, -(-_SMALLEST_WIDTH // shown.shape[1]))
     shown = shown.repeat(scale, axis=0).repeat(scale, axis=1)
     height, width = shown.shape[:2]
-    # Films want even sides.
+    # Video formats need an even width and height.
     page = Image.new("RGB", (width + width % 2, height + _BAR + (height + _BAR) % 2), _PAPER)
     page.paste(Image.fromarray(shown), (0, 0))
     draw = ImageDraw.Draw(page)
@@ -150,7 +150,7 @@ def _write_mp4(frames: Sequence[Frame], file: BinaryIO, frames_per_second: int) 
             f"an .mp4 file needs the package imageio-ffmpeg ({install_command('video')}); "
             "a .gif file needs nothing"
         ) from None
-    # The encoder goes back and forth in its file, and opens it itself.
+    # The encoder seeks in its file and opens it itself.
     with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
         path = Path(folder) / "film.mp4"
         _encode(imageio_ffmpeg, frames, path, frames_per_second)

@@ -1,8 +1,9 @@
-"""Tabular learners, compiled: PerQ-learning and what it is compared with."""
+"""Compiled tabular learners: PerQ-learning and the learners that it is compared with."""
 
 from holdfast.core.decomposition import equal_updates_per_step
 from holdfast.tabular.ez_greedy import EZGreedyQLearning
 from holdfast.tabular.learner import TabularLearner
+from holdfast.tabular.learning_rule import HeldOption, LearningRule
 from holdfast.tabular.msa import MSAQLearning
 from holdfast.tabular.perq import PerQLearning
 from holdfast.tabular.policy import GreedyPolicy, Policy, SkipPolicy
@@ -17,6 +18,8 @@ __all__ = [
     "EpisodeOutcomes",
     "FitResult",
     "GreedyPolicy",
+    "HeldOption",
+    "LearningRule",
     "MSAQLearning",
     "PerQLearning",
     "Policy",

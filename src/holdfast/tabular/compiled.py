@@ -1,13 +1,13 @@
-"""The leaf functions of ``core``, compiled, and the choices that the loops make with them."""
+"""The compiled leaf functions of ``core``, and the choices that the loops make with them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.core import choice, clock, history, options, targets
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.compiling import compiled
 
 __all__ = [
@@ -30,8 +30,6 @@ __all__ = [
     "window_target",
 ]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 best_value: Any = compiled(targets.best_value)
 bootstrapped_return: Any = compiled(targets.bootstrapped_return)
@@ -56,8 +54,8 @@ def draw_option(
 ) -> tuple[int, int, bool]:
     """ε-greedy over the options (A, K) of one state: action, persistence, and whether it was drawn at random.
 
-    One of equals is drawn at random; without equals there is no draw. ``persistences`` (K,) are those that the
-    values are of; there may be more of them, which have none.
+    Ties are broken at random; without a tie there is no draw. ``persistences`` (K,) are the durations that the
+    values belong to; it may be longer than K, and its further entries have no values.
     """
     n_actions, n_durations = values.shape
     exploratory = is_exploratory(agent.random(), epsilon)
@@ -73,9 +71,9 @@ def draw_option(
 def draw_held_action(
     values: Floats, epsilon: float, durations: Floats, persistences: Integers, agent: np.random.Generator
 ) -> tuple[int, int, bool]:
-    """The best option of (A, K), or with probability ε a random action for a random time.
+    """The best option of (A, K), or with probability ε a random action for a random number of steps.
 
-    For εz-greedy, values are (A, 1). ``durations`` is the cumulative distribution of the random time, and
+    For εz-greedy, values are (A, 1). ``durations`` is the cumulative distribution of the random duration;
     ``persistences`` are as in ``draw_option``.
     """
     exploratory = is_exploratory(agent.random(), epsilon)
@@ -98,9 +96,9 @@ def greedy_option(
     persistences: Integers,
     evaluation: np.random.Generator,
 ) -> tuple[int, int]:
-    """The greedy option of one state, held longer as far as ``tolerance`` allows.
+    """The greedy option of one state, held as long as ``tolerance`` allows.
 
-    Of equals it is the first, or one drawn at random.
+    A tie goes to the first option, or to one drawn at random.
     """
     equals = count_best(values) if ties_at_random else 1
     index = nth_best(values, scaled_index(evaluation.random(), equals) if equals > 1 else 0)

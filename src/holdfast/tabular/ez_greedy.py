@@ -1,4 +1,4 @@
-"""εz-greedy Q-learning: plain Q-learning whose exploratory actions are held for a random time."""
+"""εz-greedy Q-learning: plain Q-learning whose exploratory actions are held for a random duration."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class EZGreedyQLearning(TabularLearner):
 
     Args:
         k_max: Longest duration.
-        durations: ``"uniform"`` over 1..k_max, or ``"zeta"``: falling as k^−µ up to k_max.
-        mu: µ above 0, for ``"zeta"``.
+        durations: ``"uniform"`` over 1..k_max, or ``"zeta"``: proportional to k^−µ up to k_max.
+        mu: Exponent µ of ``"zeta"``, above 0.
     """
 
     k_max: int = 8
@@ -46,7 +46,7 @@ class EZGreedyQLearning(TabularLearner):
         return {"q": 1}
 
     def rule(self) -> LearningRule:
-        """The best action for one step, or a random one for a random duration; one update per step."""
+        """The best action for one step, or a random action for a random duration; one update per step."""
         return self.make_rule(
             range(1, self.k_max + 1),
             updates_per_step=1.0,
@@ -54,5 +54,5 @@ class EZGreedyQLearning(TabularLearner):
         )
 
     def policy_of(self, tables: Mapping[str, NDArray[np.float64]]) -> Policy:
-        """Greedy over the actions."""
+        """Greedy over actions."""
         return GreedyPolicy(tables["q"])

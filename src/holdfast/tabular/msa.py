@@ -1,7 +1,7 @@
-"""MSA Q-learning: every sub-transition of a held action updates the value of its own length, and nothing else.
+"""MSA Q-learning: every sub-transition of a held action updates only the value of its own length.
 
-This is PerQ-learning without bootstrapping along the held action. As the paper prints it, lengths beyond the end
-of an episode are never learned; ``pad_terminal`` learns them too.
+This is PerQ-learning without bootstrapping along the held action. As the paper prints it, holds that reach beyond
+the end of an episode are never learned; ``pad_terminal`` learns them too.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ __all__ = ["MSAQLearning"]
 @final
 @dataclass(eq=False)
 class MSAQLearning(TabularLearner):
-    """Q-learning over options with multi-step sub-transitions, the ablation of PerQ-learning.
+    """Q-learning over options with multi-step sub-transitions: the ablation of PerQ-learning.
 
     Args:
-        k_max: Largest persistence; the last of ``persistences`` where they are given.
-        pad_terminal: Whether a hold that ends the episode also teaches all longer ones, which end it alike.
+        k_max: Largest persistence; if ``persistences`` are given, their last.
+        pad_terminal: Whether a hold that ends the episode also teaches all longer ones, which would end the same
+            way.
         persistences: The persistences to choose from, such as (1, 2, 4, 8), instead of all up to ``k_max``.
-        decision_cost: What each decision costs. The values are those of options that are paid for; returns are
-            told without it.
+        decision_cost: Cost of each decision. Values are those of options that are already paid for; reported
+            returns do not include the cost.
     """
 
     k_max: int = DEFAULT_K_MAX
@@ -53,7 +54,7 @@ class MSAQLearning(TabularLearner):
         return {"q": len(persistence_set(self.k_max, self.persistences))}
 
     def rule(self) -> LearningRule:
-        """The all-persistence update without its bootstrap."""
+        """The all-persistence update without bootstrapping."""
         durations = persistence_set(self.k_max, self.persistences)
         return self.make_rule(
             durations,

@@ -1,16 +1,17 @@
-"""The loop of all learners: decide, hold the action, learn; after each episode a greedy one, if asked.
+"""The loop of all learners: decide, hold the action, learn; optionally, a greedy episode follows each episode.
 
-It stands here twice: compiled, for models, and in Python, for any environment with Discrete spaces. In a model,
+The loop exists twice: compiled, for models, and in Python, for any environment with Discrete spaces. In a model,
 both draw the same numbers and learn the same values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.compiling import compiled, in_python
 from holdfast.tabular.compiled import (
     best_value,
@@ -24,7 +25,6 @@ from holdfast.tabular.learning_rule import (
     HeldOption,
     LearningRule,
     Tables,
-    learn,
     learn_all_persistences,
     learn_one_step,
     learn_skips,
@@ -35,15 +35,14 @@ from holdfast.tabular.world import Steps
 
 __all__ = ["Streams", "run_episodes", "run_in_python"]
 
-Floats = NDArray[np.float64]
 
-# The loop in Python: handing a generator to compiled code takes longer than these few draws.
+# For the Python loop: passing a generator to compiled code takes longer than these few draws.
 _draw_held_action, _draw_option = in_python(draw_held_action), in_python(draw_option)
 _greedy_option, _left_after_step = in_python(greedy_option), in_python(left_after_step)
 
 
 class Streams(NamedTuple):
-    """The random streams of a run: the agent's, and those of the training and of the greedy episodes."""
+    """A run's random streams: for the agent, for training episodes, and for greedy episodes."""
 
     agent: np.random.Generator
     environment: np.random.Generator
@@ -60,9 +59,9 @@ def run_episodes(
     step_limit: int,
     log: EpisodeOutcomes,
 ) -> None:
-    """One episode per entry of ``epsilons``, each followed by a greedy one if asked; fills tables and ``log``.
+    """Run one episode per entry of ``epsilons``, optionally with greedy ones; fills the tables and ``log``.
 
-    One function does it all: handing a dozen arrays to another one would take longer than a step.
+    It is one function, because passing a dozen arrays to another would take longer than a step.
     """
     q, skip_values, carry = tables
     agent, environment, evaluation = streams
@@ -80,7 +79,7 @@ def run_episodes(
                 action, left, exploratory = draw_held_action(q[state], epsilon, durations, persistences, agent)
             else:
                 action, left, exploratory = draw_option(q[state], epsilon, persistences, agent)
-            if len(skip_values) > 0:  # the skip has a coin of its own
+            if len(skip_values) > 0:  # the skip has its own coin
                 _, left, _ = draw_option(skip_values[state, action : action + 1], epsilon, persistences, agent)
             decisions += 1
             margin = np.inf if exploratory else rule.margin
@@ -147,7 +146,7 @@ def greedy_episode(
 
 @compiled
 def is_cut(values: Floats, action: int, place: int, margin: float) -> bool:
-    """Whether a greedy option is dropped: the values are (A, K), and what is left of it stands at ``place``."""
+    """Whether to drop a greedy option, given values (A, K) and the position ``place`` of what is left of it."""
     return is_interrupted(best_value(values, values.shape[1]), values[action, place], margin)  # type: ignore[no-any-return]
 
 
@@ -159,12 +158,16 @@ def run_in_python(
     epsilons: Floats,
     step_limit: int,
     log: EpisodeOutcomes,
+    teach: Callable[[HeldOption], None],
 ) -> None:
-    """One episode per entry of ``epsilons``, each followed by a greedy one if asked; fills tables and ``log``."""
+    """Run one episode per entry of ``epsilons``, optionally with greedy ones; fills the tables and ``log``.
+
+    ``teach`` changes the tables by an option that is over.
+    """
     for row, epsilon in enumerate(epsilons):
         episode = state.episode + row
         first = steps.begin(episode, "training")
-        trained = _train(steps, tables, rule, first, epsilon, step_limit, state.agent)
+        trained = _train(steps, tables, rule, first, epsilon, step_limit, state.agent, teach)
         log.training_returns[row], log.steps[row], log.decisions[row] = trained
         if len(log.greedy_returns) > 0:
             first = steps.begin(episode, "evaluation")
@@ -180,6 +183,7 @@ def _train(
     epsilon: float,
     step_limit: int,
     agent: np.random.Generator,
+    teach: Callable[[HeldOption], None],
 ) -> tuple[float, int, int]:
     total, taken, decisions = 0.0, 0, 0
     ended = False
@@ -197,7 +201,7 @@ def _train(
             left = _left_after_step(left, ended)
             if left > 0 and not exploratory and _is_cut(tables, rule, state, action, left):
                 left = 0
-        learn(tables, HeldOption(np.array(states), action, np.array(rewards), len(rewards), terminated), rule)
+        teach(HeldOption(np.array(states), action, np.array(rewards), len(rewards), terminated))
     return total, taken, decisions
 
 
@@ -223,11 +227,11 @@ def _evaluate(
 def _decide(
     tables: Tables, rule: LearningRule, state: int, epsilon: float, agent: np.random.Generator
 ) -> tuple[int, int, bool]:
-    """The training decision of the compiled loop."""
+    """The training decision, as in the compiled loop."""
     if len(rule.durations) > 0:
         return _draw_held_action(tables.q[state], epsilon, rule.durations, rule.persistences, agent)
     action, k, exploratory = _draw_option(tables.q[state], epsilon, rule.persistences, agent)
-    if len(tables.skip_values) > 0:  # the skip has a coin of its own
+    if len(tables.skip_values) > 0:  # the skip has its own coin
         skips = tables.skip_values[state, action : action + 1]
         _, k, _ = _draw_option(skips, epsilon, rule.persistences, agent)
     return action, k, exploratory
@@ -236,7 +240,7 @@ def _decide(
 def _decide_greedily(
     tables: Tables, rule: LearningRule, state: int, evaluation: np.random.Generator
 ) -> tuple[int, int]:
-    """Its greedy decision."""
+    """The greedy decision, as in the compiled loop."""
     values, persistences = tables.q[state], rule.persistences
     action, k = _greedy_option(values, rule.tolerance, rule.ties_at_random, persistences, evaluation)
     if len(tables.skip_values) > 0:

@@ -1,4 +1,4 @@
-"""PerQ-learning: whatever time an action was held for, learn the values of holding it for every time."""
+"""PerQ-learning: however long an action was held, learn the values of holding it for every number of steps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.core.checks import check_choice, check_decision_cost, check_real
+from holdfast.core.durations import EXPLORATIONS
 from holdfast.core.options import persistence_set
 from holdfast.core.targets import STATE_VALUES, check_priced_target
 from holdfast.tabular.learner import DEFAULT_K_MAX, TabularLearner, check_holds
@@ -23,24 +24,24 @@ __all__ = ["PerQLearning"]
 @final
 @dataclass(eq=False)
 class PerQLearning(TabularLearner):
-    """Persistent Q-learning: Q(s,a,k) for every action a and every time k it may be held.
+    """Persistent Q-learning: Q(s,a,k) for every action a and every number of steps k to hold it.
 
     Paper: Algorithm alg:PerQ
 
     Args:
-        k_max: Largest persistence; with 1 this is Q-learning. Where ``persistences`` are given it is the last of
-            them: the default gives way to them, and any other number is refused.
-        target_value: V(s'), over all ``"options"`` or over ``"primitive"`` actions alone.
-        interrupt_margin: Cut a greedy option where another option is better than holding on by more than this;
-            None carries every option through. Exploratory options are never cut. Not less than ``decision_cost``,
-            which is the margin at which cutting begins to pay.
-        decision_tolerance: In greedy episodes and in ``act``, hold the best action as long as its value stays
-            this close to the best; None takes the best option, the first of equals.
+        k_max: Largest persistence; with 1 this is Q-learning. If ``persistences`` are given, it must be left at
+            its default or be their last.
+        target_value: How V(s') is read: over all ``"options"``, or over ``"primitive"`` actions alone.
+        interrupt_margin: Cut a greedy option if another option beats holding on by more than this; None never
+            cuts. Exploratory options are never cut. Must be at least ``decision_cost``, the margin at which
+            cutting begins to pay.
+        decision_tolerance: In greedy episodes and in ``act``, hold the best action as long as its value stays this
+            close to the best; None takes the best option, the first if there is a tie.
         exploration: What a random decision draws from: all ``"options"``, or ``"primitive"`` actions, which last
-            one step. The latter leaves the update as it is and takes held exploration away.
+            one step. The latter does not change the update; it only removes held exploration.
         persistences: The persistences to choose from, such as (1, 2, 4, 8), instead of all up to ``k_max``.
-        decision_cost: What each decision costs. The values are those of options that are paid for; returns are
-            told without it.
+        decision_cost: Cost of each decision. Values are those of options that are already paid for; reported
+            returns do not include the cost.
     """
 
     k_max: int = DEFAULT_K_MAX
@@ -60,7 +61,7 @@ class PerQLearning(TabularLearner):
         self.target_value = check_choice("target_value", self.target_value, STATE_VALUES)
         self.interrupt_margin = _check_allowance("interrupt_margin", self.interrupt_margin)
         self.decision_tolerance = _check_allowance("decision_tolerance", self.decision_tolerance)
-        self.exploration = check_choice("exploration", self.exploration, STATE_VALUES)
+        self.exploration = check_choice("exploration", self.exploration, EXPLORATIONS)
         check_margin(self.interrupt_margin, self.decision_tolerance, self.decision_cost)
         check_priced_target(self.target_value, self.decision_cost)
 

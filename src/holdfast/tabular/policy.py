@@ -1,4 +1,4 @@
-"""Greedy policies read off value tables: for a state the option, and the values behind it."""
+"""Greedy policies read off value tables: the option for each state, and the values behind it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.checks import check_integer
 from holdfast.core.choice import Decision, best_option, best_skip, few_decision_option
 from holdfast.core.clock import is_interrupted
@@ -17,8 +17,6 @@ from holdfast.core.options import Option, persistence_index, persistence_set, po
 
 __all__ = ["GreedyPolicy", "Policy", "SkipPolicy", "check_margin"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 States = int | slice | Integers
 
 ALL = slice(None)
@@ -27,7 +25,7 @@ ALL = slice(None)
 def check_margin(
     interrupt_margin: float | None, decision_tolerance: float | None, decision_cost: float = 0.0
 ) -> None:
-    """Say that the margin must not be less than the tolerance, where there are both, nor than the cost."""
+    """Check that the margin is at least the tolerance, if there is one, and at least the cost."""
     if interrupt_margin is None:
         return
     if decision_tolerance is not None and interrupt_margin < decision_tolerance:
@@ -40,7 +38,7 @@ def check_margin(
     if interrupt_margin < decision_cost:
         raise InputError(
             f"interrupt_margin must be at least decision_cost, which is {decision_cost:g}, not "
-            f"{interrupt_margin:g}: to drop a hold costs a decision",
+            f"{interrupt_margin:g}: dropping a hold costs a decision",
             "interrupt_margin",
             "decision_cost",
         )
@@ -56,19 +54,19 @@ class Policy(ABC):
 
     @property
     def durations(self) -> Integers:
-        """(K,) the persistences that the values are of."""
+        """(K,) the persistences that the values belong to."""
         return np.arange(1, self.table.shape[2] + 1)
 
     @abstractmethod
     def options(self, states: States = ALL) -> tuple[Integers, Integers]:
-        """The options of ``states``, of all unless told: actions and persistences, each of their shape."""
+        """The options of ``states`` (default: all): actions and persistences, each of the shape of ``states``."""
 
     @abstractmethod
     def interrupts(self, state: int, option: Option) -> bool:
-        """Whether the policy, having reached ``state`` with ``option`` still to be held, decides anew."""
+        """Whether the policy decides anew in ``state``, with ``option`` still to be held."""
 
     def decide(self, state: int) -> Decision:
-        """What to do in ``state``, for how long, and the values of all options there."""
+        """The action for ``state``, how long to hold it, and the values of all options there."""
         state = self._check(state)
         action, hold = self.options(state)
         return Decision(int(action), int(hold), self.table[state].copy())
@@ -88,15 +86,15 @@ class Policy(ABC):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class GreedyPolicy(Policy):
-    """The option of largest value, the first of equals.
+    """The option with the largest value; ties go to the first.
 
     Args:
         q: (S, A, K) values.
         decision_tolerance: Hold the best action as long as its value stays this close to the best.
-        interrupt_margin: Drop a held option where another is better than holding on by more than this; not less
-            than the tolerance, nor than the cost.
-        decision_cost: What each decision costs, beside the values.
-        persistences: The K durations that the values are of; 1..K by default.
+        interrupt_margin: Drop a held option if another beats holding on by more than this; at least the tolerance
+            and at least the cost.
+        decision_cost: Cost of each decision, not included in the values.
+        persistences: The K durations that the values belong to (default: 1..K).
     """
 
     q: Floats
@@ -106,12 +104,12 @@ class GreedyPolicy(Policy):
     persistences: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check that no option is cut for the length it was chosen for."""
+        """Check that no option is cut because of the length it was chosen for."""
         check_margin(self.interrupt_margin, self.decision_tolerance, self.decision_cost)
 
     @property
     def durations(self) -> Integers:
-        """(K,) the persistences that the values are of."""
+        """(K,) the persistences that the values belong to."""
         return np.array(persistence_set(self.q.shape[2], self.persistences))
 
     @property
@@ -120,7 +118,7 @@ class GreedyPolicy(Policy):
         return self.q
 
     def options(self, states: States = ALL) -> tuple[Integers, Integers]:
-        """The options of ``states``, of all unless told: actions and persistences, each of their shape."""
+        """The options of ``states`` (default: all): actions and persistences, each of the shape of ``states``."""
         if self.decision_tolerance is None:
             actions, counted = best_option(self.q[states])
         else:
@@ -132,7 +130,7 @@ class GreedyPolicy(Policy):
         if self.interrupt_margin is None:
             return False
         values = self.q[self._check(state)]
-        # Of a sparse set, what is left goes by the longest of the set that is no longer.
+        # With a sparse set, the value of the rest is that of the longest persistence that is not longer.
         held = values[option.action, position_within(self.durations, option.k)]
         return bool(is_interrupted(values.max(), held, self.interrupt_margin))
 
@@ -140,7 +138,7 @@ class GreedyPolicy(Policy):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SkipPolicy(Policy):
-    """The action of largest value, then its skip of largest value, the longest of equals: TempoRL's choice.
+    """TempoRL's choice: the action with the largest value, then its best skip; ties go to the longest skip.
 
     Args:
         q: (S, A) or (S, A, 1) values of the actions.
@@ -156,9 +154,9 @@ class SkipPolicy(Policy):
         return self.skip_values
 
     def options(self, states: States = ALL) -> tuple[Integers, Integers]:
-        """The options of ``states``, of all unless told: actions and persistences, each of their shape."""
+        """The options of ``states`` (default: all): actions and persistences, each of the shape of ``states``."""
         return best_skip(self.q.reshape(self.skip_values.shape[:2])[states], self.skip_values[states])
 
     def interrupts(self, state: int, option: Option) -> bool:
-        """Never: a skip is carried out as it was chosen."""
+        """Never: a skip is always completed."""
         return False

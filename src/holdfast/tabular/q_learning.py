@@ -1,4 +1,4 @@
-"""Q-learning, with one or more updates per step: what the other learners of this package are measured against."""
+"""Q-learning, with one or more updates per step: the baseline for the other learners of this package."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from holdfast.tabular.policy import GreedyPolicy, Policy
 __all__ = ["QLearning"]
 
 MOST_UPDATES = 1e6
-"""Updates per step beyond which there is a mistake: the loop would seem to hang."""
+"""Largest number of updates per step; more must be a mistake, because the loop would seem to hang."""
 
 
 @final
 @dataclass(kw_only=True, eq=False)
 class QLearning(TabularLearner):
-    """Q-learning: Q(s,a), a decision at every step.
+    """Q-learning: Q(s,a), with a decision at every step.
 
     Args:
-        updates_per_step: How often each step is learned from, 1 to a million; fractions are carried over.
-            ``equal_updates_per_step`` gives the number that PerQ-learning makes if κ were uniform.
+        updates_per_step: Number of updates from each step, 1 to a million; fractions are carried over.
+            ``equal_updates_per_step`` gives the number that PerQ-learning would make if κ were uniform.
     """
 
     updates_per_step: float = 1.0
@@ -42,9 +42,9 @@ class QLearning(TabularLearner):
         return {"q": 1}
 
     def rule(self) -> LearningRule:
-        """ε-greedy actions for one step each, learned from as often as asked."""
+        """ε-greedy actions of one step each, with ``updates_per_step`` updates."""
         return self.make_rule((1,), updates_per_step=self.updates_per_step)
 
     def policy_of(self, tables: Mapping[str, NDArray[np.float64]]) -> Policy:
-        """Greedy over the actions."""
+        """Greedy over actions."""
         return GreedyPolicy(tables["q"])

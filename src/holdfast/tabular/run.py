@@ -1,4 +1,4 @@
-"""A run: where it stands between two episodes, what happened in each, and what is left of many at the end."""
+"""A run: its state between two episodes, the outcome of each episode, and the results of many runs."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from holdfast.core.saved_fields import restore_generator, take, take_array, take_integer, take_mapping
 
-__all__ = ["EpisodeOutcomes", "FitResult", "RunState", "episode_seed", "stream"]
+__all__ = ["EpisodeOutcomes", "FitResult", "RunState", "environment_seed", "stream"]
 
 _STREAMS = ("initial", "agent", "environment", "evaluation")
 
 
 class EpisodeOutcomes(NamedTuple):
-    """What happened in each of n episodes; every array has shape (n,), or (0,) where nothing was evaluated.
+    """The outcomes of n episodes; every array has shape (n,), or (0,) if nothing was evaluated.
 
     Attributes:
-        training_returns: Sum of the rewards, undiscounted.
-        steps: Steps taken.
-        decisions: Options begun.
-        greedy_returns: Sum of the rewards of one greedy episode after this one.
-        greedy_steps: Its steps.
-        greedy_decisions: Its decisions.
+        training_returns: Undiscounted sum of the rewards.
+        steps: Number of steps.
+        decisions: Number of options begun.
+        greedy_returns: Undiscounted sum of the rewards of the greedy episode that follows.
+        greedy_steps: Its number of steps.
+        greedy_decisions: Its number of decisions.
     """
 
     training_returns: NDArray[np.float64]
@@ -37,7 +37,7 @@ class EpisodeOutcomes(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, evaluate: bool = True) -> EpisodeOutcomes:
-        """Room for ``n`` episodes, and for as many greedy ones if they are to be."""
+        """Empty arrays for ``n`` episodes, and for as many greedy ones if ``evaluate`` is true."""
         n_greedy = n if evaluate else 0
         return cls(
             np.zeros(n),
@@ -51,10 +51,10 @@ class EpisodeOutcomes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitResult:
-    """The episodes of one or many independent runs, and the tables they ended with.
+    """The episodes of one or more independent runs, and the tables at their end.
 
-    Arrays of episodes have shape (seed, episode); those of greedy episodes (seed, 0) if none were asked for.
-    Returns are sums of rewards, undiscounted.
+    Arrays of episodes have shape (seed, episode); those of greedy episodes have (seed, 0) if there were none.
+    Returns are undiscounted sums of rewards.
 
     Attributes:
         seeds: The seed of each run.
@@ -64,12 +64,12 @@ class FitResult:
         decisions: Options begun in each training episode.
         greedy_steps: Steps of each greedy episode.
         greedy_decisions: Options begun in each greedy episode.
-        q: (seed, S, A, K) final values; K = 1 where the learner values actions alone. Terminal states are worth 0
-            where the model is known; in an environment that is only stepped in they keep their initial values,
-            which nothing reads.
-        skip_values: (seed, S, A, K) final skip values; None but for TempoRL.
-        wall_seconds: (seed,) time of each run, without compiling the loop. With ``loop="python"`` there is none to
-            compile beforehand: what the first run of a process compiles of its update is in that run's time.
+        q: (seed, S, A, K) final values; K = 1 if the learner values actions only. Terminal states are worth 0 if
+            the model is known. If the environment can only be stepped, they keep their initial values, which
+            nothing reads.
+        skip_values: (seed, S, A, K) final skip values; None for all learners but TempoRL.
+        wall_seconds: (seed,) time of each run, without compiling the loop. With ``loop="python"`` there is no loop
+            to compile in advance: the first run of a process includes the time to compile the update.
     """
 
     seeds: tuple[int, ...]
@@ -89,16 +89,16 @@ class RunState:
     """A run between two episodes.
 
     The seed is the root of a tree of random streams: one for the agent, one for the environment's training
-    episodes, one for its evaluation episodes, and one for random initial values. So the agent draws the same
-    numbers whatever environment it is in, and evaluating changes nothing. The greedy policy of a state is what the
-    learner's ``policy_of`` gives for its ``tables``.
+    episodes, one for its evaluation episodes, and one for random initial values. The agent therefore draws the
+    same numbers in any environment, and evaluation changes nothing. The learner's ``policy_of`` gives the greedy
+    policy of the state's ``tables``.
 
     Attributes:
-        learner: Name of the class of the learner whose run it is.
+        learner: Name of the class of the run's learner.
         seed: The run's seed.
-        episode: Number of episodes done.
+        episode: Number of finished episodes.
         tables: Value tables by name, (S, A, K); the first axis is the state.
-        carry: (1,) fraction of an update that is owed.
+        carry: (1,) fraction of an update that is still owed.
         agent: Stream of the agent.
         environment: Stream of the training episodes of a model.
         evaluation: Stream of the evaluation episodes of a model.
@@ -114,7 +114,7 @@ class RunState:
     evaluation: np.random.Generator
 
     def copy(self) -> RunState:
-        """A state of its own."""
+        """An independent copy."""
         return RunState.restore(self.document(), self.arrays())
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
@@ -122,16 +122,16 @@ class RunState:
         return {**{name: table.copy() for name, table in self.tables.items()}, "carry": self.carry.copy()}
 
     def document(self) -> dict[str, Any]:
-        """All the rest, of plain types that JSON can hold."""
+        """Everything else, as plain types that JSON can hold."""
         streams = {name: getattr(self, name).bit_generator.state for name in _STREAMS[1:]}
         return {"learner": self.learner, "seed": self.seed, "episode": self.episode, "streams": streams}
 
     @classmethod
     def restore(cls, document: Mapping[str, Any], arrays: Mapping[str, NDArray[np.float64]]) -> RunState:
-        """The state that ``document`` and ``arrays`` were taken from.
+        """The state that ``document`` and ``arrays`` were made from.
 
         Raises:
-            ValueError: They are damaged, or of something else.
+            ValueError: They are damaged or not those of a state.
         """
         saved = take_mapping(document, "streams")
         streams = {}
@@ -149,17 +149,17 @@ class RunState:
         return cls(str(take(document, "learner")), seed, episode, copies, carry, **streams)
 
     def after(self, episodes: int) -> RunState:
-        """The same, ``episodes`` further on the clock."""
+        """The same state with its episode count advanced by ``episodes``."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         return RunState(**{**parts, "episode": self.episode + episodes})
 
 
 def stream(seed: int, name: str) -> np.random.Generator:
-    """One of a run's random streams by name."""
+    """One of a run's random streams, by name."""
     return np.random.Generator(np.random.PCG64(_branch(seed, name)))
 
 
-def episode_seed(seed: int, purpose: str, episode: int) -> int:
+def environment_seed(seed: int, purpose: str, episode: int) -> int:
     """Seed with which a Gymnasium environment begins an episode for ``"training"`` or ``"evaluation"``."""
     branch = _branch(seed, "environment" if purpose == "training" else "evaluation", episode)
     return int(branch.generate_state(1)[0])

@@ -1,4 +1,4 @@
-"""A tabular model laid out flat, so that a compiled loop can step through it."""
+"""A tabular model in flat arrays, so that a compiled loop can step through it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.compiling import compiled
 from holdfast.core.errors import InputError
 from holdfast.mdp import TabularMDP
@@ -15,22 +16,19 @@ from holdfast.mdp.kernels import DeterministicKernel, SparseKernel
 
 __all__ = ["FlatModel", "ModelSteps", "draw_outcome", "first_state", "flat_model"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 
 class FlatModel(NamedTuple):
-    """The possible outcomes of every (s,a), row after row; row s·A + a begins at ``offsets[s·A + a]``.
+    """The possible outcomes of every (s,a), row by row; row s·A + a begins at ``offsets[s·A + a]``.
 
     Attributes:
         n_actions: A.
-        offsets: (S·A + 1,) where each row begins, and the end.
+        offsets: (S·A + 1,) the beginning of each row, and the end of the last.
         successors: (N,) next state of each outcome.
-        cumulative: (N,) probability of this outcome or an earlier one of its row.
+        cumulative: (N,) probability of this outcome or an earlier one in its row.
         rewards: (N,) reward of each outcome.
         terminal: (S,) mask.
         initial_states: (n,) states in which an episode may start.
-        initial_cumulative: (n,) probability of this one or an earlier one.
+        initial_cumulative: (n,) probability of this state or an earlier one.
     """
 
     n_actions: int
@@ -49,19 +47,19 @@ class FlatModel(NamedTuple):
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether every (s,a) has but one outcome."""
+        """Whether every (s,a) has only one outcome."""
         return len(self.successors) == len(self.offsets) - 1
 
 
 def flat_model(mdp: TabularMDP, *, needs_start: bool = True) -> FlatModel:
-    """Lay out a model.
+    """Make the flat arrays of a model.
 
     Args:
         mdp: The model.
-        needs_start: Whether it must say where episodes start.
+        needs_start: Whether it must have an initial distribution.
 
     Raises:
-        ValueError: No initial distribution where one is needed, or one on terminal states.
+        ValueError: The initial distribution is missing, or includes terminal states.
     """
     if mdp.initial is None and needs_start:
         raise InputError("env must say where episodes start: give the TabularMDP an initial state or distribution")
@@ -84,14 +82,14 @@ def flat_model(mdp: TabularMDP, *, needs_start: bool = True) -> FlatModel:
 
 @compiled
 def first_state(model: FlatModel, environment: np.random.Generator) -> int:
-    """Where an episode starts; a single possible state makes no draw."""
+    """The state in which an episode starts; nothing is drawn if only one is possible."""
     number = _draw(model.initial_cumulative, 0, len(model.initial_states) - 1, environment)
     return model.initial_states[number]  # type: ignore[no-any-return]
 
 
 @compiled
 def draw_outcome(model: FlatModel, state: int, action: int, environment: np.random.Generator) -> int:
-    """Number of the outcome of (s,a); a single possible outcome makes no draw."""
+    """Number of the outcome of (s,a); nothing is drawn if only one is possible."""
     row = state * model.n_actions + action
     return _draw(model.cumulative, model.offsets[row], model.offsets[row + 1] - 1, environment)
 
@@ -111,7 +109,7 @@ def _draw(cumulative: Floats, first: int, last: int, random: np.random.Generator
 
 
 class ModelSteps:
-    """A flat model to be stepped from Python, drawing exactly what the compiled loops draw.
+    """A flat model that is stepped from Python and draws exactly what the compiled loops draw.
 
     Args:
         model: The model.
@@ -128,13 +126,13 @@ class ModelSteps:
         self._state = 0
 
     def begin(self, episode: int, purpose: str) -> int:
-        """Start an episode for ``"training"`` or ``"evaluation"``; its first state."""
+        """Start an episode for ``"training"`` or ``"evaluation"``; return its first state."""
         self._random = self._streams[purpose]
         self._state = int(first_state(self._model, self._random))
         return self._state
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
-        """Next state, reward, terminated, truncated (never: a model has no time limit)."""
+        """Next state, reward, terminated, truncated (always false: a model has no time limit)."""
         outcome = draw_outcome(self._model, self._state, action, self._random)
         self._state = int(self._model.successors[outcome])
         return self._state, float(self._model.rewards[outcome]), bool(self._model.terminal[self._state]), False
@@ -170,7 +168,7 @@ def _rows(mdp: TabularMDP) -> tuple[Integers, Integers, Floats, Floats]:
 
 
 def _sparse_outcomes(matrices: tuple[sp.csr_array, ...]) -> tuple[Integers, Integers, Integers, Floats]:
-    """States, actions, successors and probabilities of the outcomes, in the order of states, then actions."""
+    """States, actions, successors and probabilities of the outcomes, ordered by state, then action."""
     parts = []
     for action, matrix in enumerate(matrices):
         entries = sp.coo_array(matrix)

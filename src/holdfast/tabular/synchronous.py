@@ -1,9 +1,8 @@
-"""Learning without exploring: in every iteration every value is updated once, from a sample of its own length.
+"""Learning without exploration: every iteration updates every value once, from a sample of its own length.
 
-In an iteration one outcome of every (s,a) is drawn for each of the steps 1..k_max. Holding ``a`` from s leads
-through the first step's outcome of (s,a), then the second step's outcome of (s',a), and so on, which gives a
-k-step sample of every (s,a,k) with k independent draws. Values are read from the table as it was before the
-iteration.
+Each iteration draws one outcome of every (s,a) for each of the steps 1..k_max. Holding ``a`` from s leads through
+the first step's outcome of (s,a), then the second step's outcome of (s',a), and so on. This gives a k-step sample
+of every (s,a,k), made of k independent draws. Values are read from the table as it was before the iteration.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.checks import check_choice, check_integer, check_real
 from holdfast.core.history import discounts
 from holdfast.core.options import duration_at, persistence_index
@@ -26,8 +25,6 @@ from holdfast.tabular.simulator import FlatModel, flat_model
 
 __all__ = ["SYNCHRONOUS_RULES", "SynchronousResult", "learn_synchronously"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SYNCHRONOUS_RULES = ("q", "combined", "all")
 """Q-learning; one optimality update of every (s,a,k); or also the bootstrap updates of all sub-transitions."""
@@ -35,7 +32,7 @@ SYNCHRONOUS_RULES = ("q", "combined", "all")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SynchronousResult:
-    """How far from the truth the values are, before the first iteration and after each.
+    """The error of the values, before the first iteration and after each.
 
     Attributes:
         errors: (seed, iteration + 1) largest error over live states, actions and persistences.
@@ -59,18 +56,18 @@ def learn_synchronously(
     initial_value: float = 0.0,
     initial_std: float = 1.0,
 ) -> SynchronousResult:
-    """Synchronous Q-learning or PerQ-learning, and its error to Q* or Q*_K.
+    """Synchronous Q-learning or PerQ-learning, and its error against Q* or Q*_K.
 
     Args:
-        mdp: The model; its γ is the learner's.
-        k_max: Largest persistence; not read by ``"q"``.
-        rule: ``"q"``; or ``"combined"``, where every (s,a,k) gets one update toward its k-step sample; or
-            ``"all"``, where every shorter sample of (s,a,·) updates it too, by bootstrapping from Q(s',a,·).
+        mdp: The model; the learner uses its γ.
+        k_max: Largest persistence; ``"q"`` does not use it.
+        rule: ``"q"`` is Q-learning. With ``"combined"``, every (s,a,k) gets one update toward its k-step sample.
+            With ``"all"``, every shorter sample of (s,a,·) updates it too, by bootstrapping from Q(s',a,·).
         alpha: Learning rate.
         iterations: Number of full updates.
-        seeds: One run each.
+        seeds: Seeds; one run for each.
         initial_value: Mean of the initial values.
-        initial_std: Their standard deviation.
+        initial_std: Standard deviation of the initial values.
     """
     check_choice("rule", rule, SYNCHRONOUS_RULES)
     depth = 1 if rule == "q" else check_integer("k_max", k_max)
@@ -99,14 +96,14 @@ def learn_synchronously(
 
 
 class _Samples(NamedTuple):
-    """A k-step sample of every (s,a,k): entry k − 1 of each list is (run, S, A), with one run for all if alike."""
+    """A k-step sample of every (s,a,k): entry k − 1 of each list is (run, S, A), with one run if all are equal."""
 
     ends: list[Integers]
     rewards: list[Floats]
 
 
 def _full_update(q: Floats, samples: _Samples, alpha: float, gamma: float, bootstraps: bool) -> Floats:
-    """Every (s,a,k) of (run, S, A, K) updated; terminal states must be worth 0."""
+    """Update every (s,a,k) of (run, S, A, K); terminal states must be worth 0."""
     n_runs, _, n_actions, k_max = q.shape
     runs, actions = np.arange(n_runs)[:, None, None], np.arange(n_actions)
     powers = discounts(gamma, k_max)
@@ -132,7 +129,7 @@ def _combined_samples(
     runs, actions = np.arange(len(following))[:, None, None], np.arange(model.n_actions)
     ends, totals = [following], [reward]
     for power in discounts(gamma, k_max)[1:-1]:
-        # A way may come back to where it was: the step it takes there must be another draw.
+        # A path may return to a state; the step taken there must then be another draw.
         following, reward = _one_step(model, environments)
         totals.append(totals[-1] + power * reward[runs, ends[-1], actions])
         ends.append(following[runs, ends[-1], actions])
@@ -140,7 +137,7 @@ def _combined_samples(
 
 
 def _one_step(model: FlatModel, environments: Sequence[np.random.Generator]) -> tuple[Integers, Floats]:
-    """Next state and reward of one outcome of each (s,a), each (run, S, A), with one run for all if alike."""
+    """Next state and reward of one outcome of each (s,a), each (run, S, A), with one run if all are equal."""
     if model.is_deterministic:
         outcomes = model.offsets[None, :-1]
     else:

@@ -1,4 +1,4 @@
-"""TempoRL: choose an action by its value, then for how long to hold it by a second table of skip values."""
+"""TempoRL: choose an action by its value, then the number of steps to hold it by a second table of skip values."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ __all__ = ["TempoRLQLearning"]
 class TempoRLQLearning(TabularLearner):
     """TempoRL's tabular learner: action values Q(s,a) and skip values J(s,k|a).
 
-    The action and the skip each have a coin of their own. Of equal skips the longest is greedy, whatever
-    ``greedy_ties`` says of the actions.
+    The action and the skip each have their own coin. The greedy skip is the longest of the best, whatever
+    ``greedy_ties`` says about actions.
 
     Args:
         k_max: Longest skip.
-        pad_terminal: Whether a skip that ends the episode also teaches all longer ones, which end it alike.
+        pad_terminal: Whether a skip that ends the episode also teaches all longer ones, which would end the same
+            way.
     """
 
     k_max: int = 8

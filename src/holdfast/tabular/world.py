@@ -1,4 +1,4 @@
-"""What a learner may be trained in, and steps in it: a model, an environment, or one of either per seed."""
+"""Where a learner can be trained, and how to step there: a model, an environment, or either one per seed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from holdfast.core.checks import check_choice
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.rewards import LARGEST_REWARD
 from holdfast.envs import EpisodeLog, GridWorld, NamedFailures
+from holdfast.envs.choices import NumberedActions
 from holdfast.mdp import TabularMDP
-from holdfast.tabular.run import RunState, episode_seed
+from holdfast.tabular.run import RunState, environment_seed
 from holdfast.tabular.simulator import FlatModel, ModelSteps, flat_model
 
 __all__ = [
@@ -38,24 +39,24 @@ LOOPS = ("auto", "compiled", "python")
 
 DEFAULT_STEP_LIMIT = 100
 
-# They pass every step through as it is.
+# These wrappers pass every step through unchanged.
 _TRANSPARENT = (EpisodeLog, NamedFailures, OrderEnforcing, PassiveEnvChecker, TimeLimit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """Where a run takes place: a model for the compiled loop, or an environment for the Python loop, or both.
+    """The place of a run: a model for the compiled loop, an environment for the Python loop, or both.
 
     Attributes:
         n_states: S.
         n_actions: A.
         step_limit: Steps after which an episode is truncated.
-        model: The exact model, where it is to be used.
-        env: The environment; None where ``model`` was given as such.
-        compiled: Whether the compiled loop is to run.
+        model: The exact model, if it is to be used.
+        env: The environment; None if a model was given instead.
+        compiled: Whether to run the compiled loop.
         owned: Whether the environment was made for this run and is closed with it.
         first_state: Number of the environment's first state; 0 in a model.
-        first_action: Number of its first action.
+        first_action: Number of the environment's first action.
     """
 
     n_states: int
@@ -77,13 +78,13 @@ class World:
 def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loop: str = "auto") -> World:
     """The world that ``source`` describes for ``seed``.
 
-    With ``loop="auto"`` models and unwrapped grid worlds of this library run compiled and every other
-    environment in the Python loop; ``"compiled"`` asks any environment that shows its transition table for it.
-    A learner's step limit can only shorten the environment's own.
+    With ``loop="auto"``, models and unwrapped grid worlds of this library run compiled, and all other environments
+    run in the Python loop. ``"compiled"`` uses the transition table of any environment that exposes one. A
+    learner's step limit can only shorten the environment's own.
 
     Raises:
-        TypeError: ``source`` is nothing to train in, or has spaces other than Discrete.
-        ValueError: The compiled loop was asked for and there is no model.
+        TypeError: ``source`` cannot be trained in, or has spaces other than Discrete.
+        ValueError: The compiled loop was requested but there is no model.
     """
     check_choice("loop", loop, LOOPS)
     made = not isinstance(source, TabularMDP | gymnasium.Env) and callable(source)
@@ -96,6 +97,8 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
             "env must be a Gymnasium environment, a TabularMDP, or a callable that makes one of them for a seed, "
             f"not {place!r} (gymnasium.make turns a name into an environment)"
         )
+    if isinstance(place.action_space, gymnasium.spaces.MultiDiscrete | gymnasium.spaces.MultiBinary):
+        place = NumberedActions(place)
     states, actions = _discrete(place, "observation_space"), _discrete(place, "action_space")
     limit = shortest_limit(place, step_limit)
     firsts = int(states.start), int(actions.start)
@@ -106,20 +109,20 @@ def find_world(source: Any, seed: int, gamma: float, step_limit: int | None, loo
     if wrapper is not None:
         raise InputError(
             f"loop must be 'auto' or 'python' for an environment in the wrapper {type(wrapper).__name__}: "
-            "the compiled loop would pass it by"
+            "the compiled loop would bypass it"
         )
     model = flat_model(TabularMDP.from_gymnasium(place, gamma))
     return World(model.n_states, model.n_actions, limit, model, place, True, made, *firsts)
 
 
 def shortest_limit(env: gymnasium.Env[Any, Any], step_limit: int | None) -> int:
-    """Steps after which a learner with this limit truncates an episode: its own or the environment's, else 100."""
+    """Steps after which a learner with this limit truncates an episode: the shorter of both limits, else 100."""
     known = [limit for limit in (own_step_limit(env), step_limit) if limit is not None]
     return min(known, default=DEFAULT_STEP_LIMIT)
 
 
 def own_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
-    """Steps after which ``env`` truncates an episode by itself, where it tells."""
+    """Steps after which ``env`` itself truncates an episode, if known."""
     limits = [env.unwrapped.step_limit] if isinstance(env.unwrapped, GridWorld) else []
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, TimeLimit):
@@ -139,7 +142,7 @@ def _discrete(env: gymnasium.Env[Any, Any], name: str) -> gymnasium.spaces.Discr
 
 
 def is_plain_grid(env: gymnasium.Env[Any, Any]) -> bool:
-    """Whether ``env`` does what ``GridWorld.tabular_mdp`` says: no wrapper, no method of its own in between."""
+    """Whether ``env`` is exactly what ``GridWorld.tabular_mdp`` says: no opaque wrapper, no overridden method."""
     if not isinstance(env.unwrapped, GridWorld):
         return False
     kind = type(env.unwrapped)
@@ -152,7 +155,7 @@ def is_plain_grid(env: gymnasium.Env[Any, Any]) -> bool:
 
 
 def opaque_wrapper(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any] | None:
-    """The outermost wrapper that may change what passes through it, if there is one."""
+    """The outermost wrapper that may change what passes through it, if any."""
     while isinstance(env, gymnasium.Wrapper):
         if type(env) not in _TRANSPARENT:
             return env
@@ -161,7 +164,7 @@ def opaque_wrapper(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any] | No
 
 
 def steps_in(world: World, state: RunState) -> Steps:
-    """What the Python loop steps in: the environment where there is one, else the model."""
+    """What the Python loop steps in: the environment if there is one, else the model."""
     if world.env is not None:
         return GymSteps(world.env, state.seed)
     assert world.model is not None
@@ -172,7 +175,7 @@ class Steps(Protocol):
     """Something to take steps in; states and actions count from 0."""
 
     def begin(self, episode: int, purpose: str) -> int:
-        """Start an episode for ``"training"`` or ``"evaluation"``; its first state."""
+        """Start an episode for ``"training"`` or ``"evaluation"``; return its first state."""
         ...
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
@@ -181,10 +184,10 @@ class Steps(Protocol):
 
 
 class GymSteps:
-    """A Gymnasium environment whose episodes are seeded by the run's seed and their number alone.
+    """A Gymnasium environment whose episodes depend only on the run's seed and their own number.
 
     Args:
-        env: Has Discrete observations and actions, counted from any number.
+        env: An environment with Discrete observations and actions, which may count from any number.
         seed: The run's seed.
     """
 
@@ -199,7 +202,7 @@ class GymSteps:
 
     def begin(self, episode: int, purpose: str) -> int:
         """Reset with the episode's own seed."""
-        observation, _ = self._env.reset(seed=episode_seed(self._seed, purpose, episode))
+        observation, _ = self._env.reset(seed=environment_seed(self._seed, purpose, episode))
         return self._state(observation)
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
@@ -211,7 +214,7 @@ class GymSteps:
         return self._state(observation), worth, bool(terminated), bool(truncated)
 
     def _state(self, observation: Any) -> int:
-        """The state that ``observation`` stands for, counted from 0."""
+        """The state number of ``observation``, counted from 0."""
         try:
             state = operator.index(observation) - self._first_state
         except TypeError:
