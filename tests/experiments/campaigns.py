@@ -23,8 +23,10 @@ def prepare(folder: Path) -> Path:
     return folder
 
 
-def begin(folder: Path, *arguments: str, before: tuple[str, ...] = (), **variables: str) -> subprocess.Popen[str]:
-    """Type ``holdfast reproduce`` there."""
+def begin(
+    folder: Path, *arguments: str, verb: str = "reproduce", before: tuple[str, ...] = (), **variables: str
+) -> subprocess.Popen[str]:
+    """Type ``holdfast reproduce``, or another verb, there."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT / "src"),
@@ -33,7 +35,7 @@ def begin(folder: Path, *arguments: str, before: tuple[str, ...] = (), **variabl
         **variables,
     }
     return subprocess.Popen(
-        [*before, sys.executable, "-P", "-m", "holdfast", "reproduce", *arguments],
+        [*before, sys.executable, "-P", "-m", "holdfast", verb, *arguments],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.experiments.manifest import ManifestFile, new_manifest
 from holdfast.experiments.spec import Experiment, Job
-from holdfast.experiments.store import Store, read_campaign, table_bytes
+from holdfast.experiments.store import Store, read_manifest_and_rows, table_bytes
 from holdfast.experiments.tables import Table
 
 
@@ -34,7 +34,7 @@ def rows_of(
             rows = experiment.run(job, store.runs / job.id)
             known[job.id] = table_bytes(rows, experiment.columns, experiment.label)
         store.write(job, known[job.id])
-    return read_campaign(folder, experiment)[1]
+    return read_manifest_and_rows(folder, experiment)[1]
 
 
 def check_summary(experiment: Experiment, rows: Table) -> list[str]:

@@ -13,7 +13,7 @@ from holdfast.core.errors import InputError
 from holdfast.experiments.campaign import Standing, check_campaign_folder, run_campaign
 from holdfast.experiments.engines.base import perform
 from holdfast.experiments.engines.local import LocalEngine
-from holdfast.experiments.store import Store, read_campaign
+from holdfast.experiments.store import Store, read_manifest_and_rows
 from holdfast.experiments.training import train_job
 from tests.experiments.campaigns import contents, prepare
 from tests.experiments.ladders import STEPS
@@ -64,7 +64,7 @@ def test_what_a_job_says_and_its_rows_go_into_files_of_their_own(
         assert campaign(folder).done == 2
     assert everything_in(elsewhere) == before
     assert len(contents(folder)) == 2
-    read_campaign(folder)
+    read_manifest_and_rows(folder)
 
 
 def test_a_folder_in_place_of_a_log_costs_one_job(folder: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_folder_of_a_campaign_must_be_one(name: str, kind: str, folder: Path, 
         shutil.rmtree(folder / name)
     put(kind, folder / name, elsewhere)
     before = everything_in(elsewhere)
-    with without_waiting(), pytest.raises(InputError, match=f"{folder / name} must be a folder, and is a link"):
+    with without_waiting(), pytest.raises(InputError, match=f"{folder / name} must be a folder, but is a link"):
         campaign(folder)
     assert everything_in(elsewhere) == before
 
@@ -94,9 +94,9 @@ def test_rows_behind_a_link_are_neither_counted_nor_drawn(folder: Path, elsewher
     (folder / "rows").symlink_to(elsewhere / "rows")
     for attempt in (
         lambda: check_campaign_folder(EXPERIMENT, JOBS, folder, True, "smoke"),
-        lambda: read_campaign(folder),
+        lambda: read_manifest_and_rows(folder),
     ):
-        with pytest.raises(InputError, match="rows must be a folder, and is a link"):
+        with pytest.raises(InputError, match="rows must be a folder, but is a link"):
             attempt()
 
 
@@ -127,7 +127,7 @@ def test_no_run_is_trained_behind_a_link(name: str, kind: str, folder: Path, els
     with without_waiting():
         with pytest.raises(InputError, match="must be a folder, "):
             train_job(TABLE, place)
-        with pytest.raises(InputError, match="must be a folder, and is a link"):
+        with pytest.raises(InputError, match="must be a folder, but is a link"):
             perform(request, place)
     assert everything_in(elsewhere) == before
 
@@ -158,6 +158,6 @@ def test_a_folder_that_goes_while_the_campaign_runs(folder: Path) -> None:
             folder.rename(folder.with_name("moved"))
 
     code = str(folder.parent / "code")
-    with pytest.raises(InputError, match="was removed, renamed or replaced while it was written to"):
+    with pytest.raises(InputError, match="was removed, renamed or replaced while it was being written"):
         run_campaign(EXPERIMENT, JOBS, folder, LocalEngine(2), scale="smoke", code=code, told=told)
     assert not folder.exists()

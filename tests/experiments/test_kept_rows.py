@@ -17,7 +17,7 @@ from holdfast.experiments.kept_rows import keep_rows
 from holdfast.experiments.manifest import digest, read_manifest
 from holdfast.experiments.shared_rows import kept_folders, kept_table
 from holdfast.experiments.spec import Experiment
-from holdfast.experiments.store import KeptRows, Store, read_campaign, row_folder
+from holdfast.experiments.store import KeptRows, Store, read_manifest_and_rows, row_folder
 from tests.experiments.campaigns import contents, prepare
 from tests.experiments.ladders import HIGHER, STEPS
 
@@ -65,11 +65,24 @@ def test_what_is_kept_is_one_file_of_rows_and_comes_back_bit_for_bit(folder: Pat
     assert {f"{job.id}.csv": kept.checked_bytes(job.id, manifest) for job in HIGHER.jobs("smoke")} == contents(
         folder / "higher"
     )
-    _, rows = read_campaign(folder / "kept", HIGHER)
-    _, original = read_campaign(folder / "higher", HIGHER)
+    _, rows = read_manifest_and_rows(folder / "kept", HIGHER)
+    _, original = read_manifest_and_rows(folder / "higher", HIGHER)
     assert {name: column.tolist() for name, column in rows.items()} == {
         name: column.tolist() for name, column in original.items()
     }
+
+
+def test_a_first_writing_that_was_cut_short_is_done_again(folder: Path) -> None:
+    campaign(HIGHER, folder / "higher")
+    keep_rows(HIGHER, [folder / "higher"], folder / "kept")
+    whole = (folder / "kept/rows.csv").read_bytes()
+    (folder / "kept/manifest.json").unlink()
+    assert keep_rows(HIGHER, [folder / "higher"], folder / "kept").added == 3
+    assert (folder / "kept/rows.csv").read_bytes() == whole
+    (folder / "kept/manifest.json").unlink()
+    (folder / "kept/rows.csv").write_text("day,rain\n1,2\n")
+    with pytest.raises(InputError, match="holds something else"):
+        keep_rows(HIGHER, [folder / "higher"], folder / "kept")
 
 
 def test_it_says_how_rows_were_made_and_names_no_machine(folder: Path) -> None:
@@ -157,7 +170,7 @@ def test_kept_rows_that_were_changed_are_not_taken(folder: Path) -> None:
     path.write_text("\n".join([*lines[:-1], lines[-1] + "1"]) + "\n")
     assert campaign(STEPS, folder / "again", kept=folder / "kept").taken == 1
     with pytest.raises(InputError, match=r"rows.csv is damaged: the rows of the job .* are not what was kept"):
-        read_campaign(folder / "kept", STEPS)
+        read_manifest_and_rows(folder / "kept", STEPS)
     with pytest.raises(InputError, match="are not what was kept"):
         keep_rows(STEPS, [folder / "again"], folder / "kept")
     path.write_text(right.replace("\n", "\nx"))
@@ -170,7 +183,7 @@ def test_a_campaign_may_be_run_piece_by_piece(folder: Path) -> None:
     jobs = HIGHER.jobs("smoke")
     standing = campaign(HIGHER, folder / "pieces", seeds=(1,))
     assert (standing.total, standing.done, standing.others, standing.planned) == (1, 1, 0, 3)
-    _, rows = read_campaign(folder / "pieces", HIGHER)
+    _, rows = read_manifest_and_rows(folder / "pieces", HIGHER)
     assert rows["seed"].tolist() == [1, 1]
     # A piece that has not begun needs no leave to go on; one that has, and the whole, do.
     assert check_campaign_folder(HIGHER, jobs, folder / "pieces", False, "smoke", [jobs[0], jobs[2]]) == 0
@@ -215,7 +228,7 @@ def test_jobs_that_are_no_longer_planned_stay_and_are_not_drawn(folder: Path) ->
     campaign(HIGHER, folder / "higher")
     keep_rows(HIGHER, [folder / "higher"], folder / "kept")
     fewer = replace(HIGHER, plan=lambda scale: [({"rungs": 2}, seed) for seed in (1, 2)])
-    _, rows = read_campaign(folder / "kept", fewer)
+    _, rows = read_manifest_and_rows(folder / "kept", fewer)
     assert rows["seed"].tolist() == [1, 1, 2, 2]
     assert keep_rows(fewer, [folder / "higher"], folder / "kept").total == 3
 
@@ -224,8 +237,8 @@ def test_jobs_that_are_no_longer_planned_stay_and_are_not_drawn(folder: Path) ->
     ("spoil", "sentence"),
     [
         (lambda folder: (folder / "kept").touch(), "must be a folder, but .* is a file"),
-        (lambda folder: shutil.copytree(folder / "steps", folder / "kept"), "must be empty or hold such"),
-        (lambda folder: shutil.rmtree(folder / "steps"), "must be the folder of a campaign, and has no manifest"),
+        (lambda folder: shutil.copytree(folder / "steps", folder / "kept"), "must be empty or hold kept rows"),
+        (lambda folder: shutil.rmtree(folder / "steps"), "must be the folder of a campaign, but has no manifest"),
         (lambda folder: keep_rows(HIGHER, [folder / "higher"], folder / "kept"), "holds rows of higher"),
     ],
 )
@@ -264,7 +277,7 @@ def test_rows_of_a_figure_are_found_in_whichever_folders_they_are_kept(folder: P
     folders = sorted((folder / "kept").iterdir())
     found = kept_table(HIGHER, "smoke", folders)
     campaign(HIGHER, folder / "whole")
-    _, whole = read_campaign(folder / "whole", HIGHER)
+    _, whole = read_manifest_and_rows(folder / "whole", HIGHER)
     assert found is not None
     assert {name: column.tolist() for name, column in found.items()} == {
         name: column.tolist() for name, column in whole.items()

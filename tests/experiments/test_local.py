@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from holdfast.cli import main
+from holdfast.experiments.engines.local import _ends_within
 from tests.experiments.campaigns import begin, contents, finish, is_alive, prepare, wait_until
-from tests.experiments.kills import killed_campaigns
+from tests.experiments.kills import COMMANDS, killed_campaigns
 from tests.experiments.ladders import FALLING, TALL
 
 WAYS = ("raise", "columns", "die", "exit", "fork and die", "never")
@@ -47,10 +52,56 @@ def test_who_falls_costs_one_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_campaign_ends_with_the_rows_of_one_that_was_not(tmp_path: Path) -> None:
-    found = killed_campaigns(tmp_path, n_kills=3, seed=1)
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_a_killed_campaign_ends_with_the_rows_of_one_that_was_not(verb: str, tmp_path: Path) -> None:
+    if verb == "tune":
+        pytest.importorskip("optuna")
+    found = killed_campaigns(tmp_path, n_kills=3, seed=1, verb=verb)
     assert found.get("problem") is None
     assert (found["kills"], found["equal"]) == (3, True)
+
+
+def test_a_job_that_takes_too_long_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    code, out, err = finish(begin(tmp_path, "ladders:WAITING", "-o", "c", "--jobs", "2", "--job-timeout", "4"))
+    assert (code, err) == (1, "")
+    assert out.startswith("waiting: 0 of 2 jobs done, 2 failed, in ")
+    assert out.count("it took longer than 4 s and was ended") == 2
+    numbers = [int(word) for seed in range(2) for word in (tmp_path / f"waiting-{seed}").read_text().split()]
+    assert wait_until(lambda: not any(map(is_alive, numbers)))
+
+
+def test_time_for_which_a_job_is_stopped_does_not_count() -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.8)"]) as job:
+        os.kill(job.pid, signal.SIGSTOP)
+        threading.Timer(2.5, os.kill, (job.pid, signal.SIGCONT)).start()
+        # It is stopped for longer than it may run.
+        assert _ends_within(job, 2.0)
+
+
+def test_a_job_that_failed_is_tried_again_as_often_as_is_said(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    code, out, _ = finish(begin(tmp_path, "ladders:SLIPPING", "-o", "c", "--jobs", "2", "--retries", "1"))
+    assert (code, out.partition(",")[0]) == (0, "slipping: 4 of 4 jobs done")
+    code, out, _ = finish(begin(tmp_path, "ladders:FALLING", "-o", "f", "--jobs", "2", "--retries", "2"))
+    assert code == 1
+    assert "    ValueError: the ladder is too short (3 tries)\n" in out
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (("--job-timeout", "0"), "--job-timeout must be a finite number above 0, not 0.0"),
+        (("--step-timeout", "nan"), "--step-timeout must be a finite number above 0, not nan"),
+        (("--retries", "-1"), "--retries must be"),
+    ],
+)
+def test_limits_that_will_not_do_are_refused(
+    option: tuple[str, str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "tabular", "-o", str(tmp_path / "c"), *option]) == 2
+    assert capsys.readouterr().err.startswith(f"holdfast reproduce: {told}")
+    assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -67,7 +118,7 @@ def test_workers_end_with_the_campaign(number: signal.Signals, tmp_path: Path) -
     assert wait_until(lambda: not any(map(is_alive, numbers)))
     if number != signal.SIGKILL:
         assert code == 128 + number
-        assert err == "holdfast reproduce: stopped; the same command with --resume goes on from there\n"
+        assert err == "holdfast reproduce: stopped; type the command again with --resume to continue\n"
         assert out.startswith("waiting: 0 of 2 jobs done, in ")
 
 

@@ -94,10 +94,32 @@ def test_a_campaign_on_ray_stops_when_it_is_told_to(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     code, out, err = finish(process)
     assert code == 128 + signal.SIGTERM
-    assert err == "holdfast reproduce: stopped; the same command with --resume goes on from there\n"
+    assert err == "holdfast reproduce: stopped; type the command again with --resume to continue\n"
     assert out.startswith("waiting: 0 of 2 jobs done, in ")
     workers = [int(mark.read_text().split()[0]) for mark in marks]
     assert wait_until(lambda: not any(map(is_alive, workers)))
+
+
+@needs_ray
+@pytest.mark.slow
+def test_jobs_on_ray_that_take_too_long_or_fail_are_ended_and_tried_again(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    limits = ("--engine", "ray", "--jobs", "2", "--job-timeout", "20", "--retries", "1")
+    code, out, err = finish(begin(tmp_path, "ladders:WAITING", "-o", "c", *limits))
+    assert (code, err) == (1, "")
+    assert out.count("it took longer than 20 s and was ended (2 tries)") == 2
+    workers = [int((tmp_path / f"waiting-{seed}").read_text().split()[0]) for seed in range(2)]
+    assert wait_until(lambda: not any(map(is_alive, workers)))
+    code, out, _ = finish(begin(tmp_path, "ladders:FALLING", "-o", "f", *limits))
+    assert code == 1
+    assert "    ValueError: the ladder is too short (2 tries)\n" in out
+
+
+@needs_ray
+def test_a_limit_on_a_cluster_needs_a_number_of_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "tabular", "--engine", "ray", "--address", "auto", "--job-timeout", "5"]
+    assert main([*command, "-o", str(tmp_path / "c")]) == 2
+    assert "--jobs must be given with --job-timeout on a cluster" in capsys.readouterr().err
 
 
 def test_without_ray_the_sentence_says_how_to_get_it(

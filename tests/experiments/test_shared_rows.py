@@ -15,7 +15,7 @@ from holdfast.experiments.engines.local import LocalEngine
 from holdfast.experiments.figures import LABELS, find_experiment
 from holdfast.experiments.manifest import Manifest, read_manifest
 from holdfast.experiments.spec import SCALES, Experiment
-from holdfast.experiments.store import Store, read_campaign
+from holdfast.experiments.store import Store, read_manifest_and_rows
 from tests.experiments.campaigns import contents, prepare
 from tests.experiments.ladders import HIGHER, LADDER, STEPS
 
@@ -58,7 +58,7 @@ def test_rows_of_another_figure_are_taken(folder: Path) -> None:
     assert "of" not in manifest.sessions[1]
     assert all(entry["seconds"] > 0.0 for entry in manifest.jobs.values())
     # Rows are drawn as if all had been run here.
-    _, rows = read_campaign(folder / "higher", HIGHER)
+    _, rows = read_manifest_and_rows(folder / "higher", HIGHER)
     assert rows["seed"].tolist() == [0, 0, 1, 1, 2, 2]
 
 

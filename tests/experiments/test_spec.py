@@ -46,7 +46,7 @@ def test_the_setting_is_the_jobs_own() -> None:
 @pytest.mark.parametrize(
     ("setting", "seed", "sentence"),
     [
-        ({"not a name": 1}, 0, "setting must have names as Python has them"),
+        ({"not a name": 1}, 0, "setting must have Python identifiers as names"),
         ({"rungs": (1, 2)}, 0, "JSON values"),
         ({"rungs": float("nan")}, 0, "JSON values"),
         ({}, -1, "seed must be a whole number of at least 0"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.experiments.campaign import check_campaign_folder
 from holdfast.experiments.manifest import Manifest, ManifestFile, new_manifest, read_manifest
 from holdfast.experiments.spec import Experiment
-from holdfast.experiments.store import Store, read_campaign, table_bytes
+from holdfast.experiments.store import Store, read_manifest_and_rows, table_bytes
 from holdfast.files import FolderInUseError, replace_json
 from tests.experiments.ladders import LADDER
 
@@ -63,7 +63,7 @@ def test_numbers_come_back_as_they_were(numbers: list[tuple[float, float]]) -> N
 
 def test_all_rows_are_one_table(tmp_path: Path) -> None:
     store_of(QUICK, tmp_path / "c", 3)
-    manifest, rows = read_campaign(tmp_path / "c", QUICK)
+    manifest, rows = read_manifest_and_rows(tmp_path / "c", QUICK)
     assert list(rows) == ["rungs", "seed", "rung", "height"]
     assert rows["rungs"].tolist() == [2, 2, 2, 2, 3, 3, 3]
     assert rows["seed"].tolist() == [0, 0, 1, 1, 0, 0, 0]
@@ -78,7 +78,7 @@ def test_a_column_of_seeds_stands_for_the_jobs_seed(tmp_path: Path) -> None:
         QUICK, columns=("seed", "height"), run=lambda job, place: {"seed": [7, 8], "height": [1.0, 2.0]}
     )
     store_of(many, tmp_path / "c", 1)
-    _, rows = read_campaign(tmp_path / "c")
+    _, rows = read_manifest_and_rows(tmp_path / "c")
     assert rows["seed"].tolist() == [7, 8]
 
 
@@ -95,7 +95,7 @@ def test_a_damaged_file_is_no_done_job(text: str, tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=rf"{jobs[1].id}.csv is damaged, .*: resuming the campaign runs its job again"
     ):
-        read_campaign(tmp_path / "c")
+        read_manifest_and_rows(tmp_path / "c")
     # Where a killed campaign could not note what the rows are, they must still be ones.
     manifest.jobs[jobs[1].id].pop("sha256")
     assert store.done(jobs, manifest) == {jobs[0].id, jobs[2].id}
@@ -116,7 +116,7 @@ def test_rows_that_were_changed_are_no_rows(change: Callable[[str], str], tmp_pa
     path.write_text(change(path.read_text()))
     assert store.done(jobs, manifest_of(tmp_path / "c")) == {jobs[0].id, jobs[2].id}
     with pytest.raises(ValueError, match=f"{jobs[1].id}.csv is damaged"):
-        read_campaign(tmp_path / "c")
+        read_manifest_and_rows(tmp_path / "c")
 
 
 def test_a_job_may_have_no_rows(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_job_may_have_no_rows(tmp_path: Path) -> None:
     store = store_of(empty, tmp_path / "c", 1)
     jobs = empty.jobs("smoke")
     assert store.done(jobs, manifest_of(tmp_path / "c")) == {jobs[0].id}
-    assert read_campaign(tmp_path / "c")[1]["height"].shape == (0,)
+    assert read_manifest_and_rows(tmp_path / "c")[1]["height"].shape == (0,)
 
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
@@ -148,11 +148,11 @@ def test_rows_of_other_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match="holds rows of ladder at scale smoke, revision 1, and what is to be drawn"
     ):
-        read_campaign(folder, newer)
+        read_manifest_and_rows(folder, newer)
     strange = Store(folder).path_of(newer.jobs("smoke")[0].id)
     strange.write_text("rung,height\n1,2\n")
     with pytest.raises(ValueError, match="mixes settings: its manifest does not list the job"):
-        read_campaign(folder)
+        read_manifest_and_rows(folder)
 
 
 def test_going_on_must_be_asked_for(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is a file"):
         Store(tmp_path / "letter").create()
     with pytest.raises(ValueError, match="has no manifest"):
-        read_campaign(tmp_path)
+        read_manifest_and_rows(tmp_path)
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "0123456789ab.csv").write_text("rung,height\n")
     with pytest.raises(ValueError, match="has rows and no manifest"):
@@ -281,4 +281,4 @@ def test_a_damaged_manifest_is_refused(change: dict[str, object], tmp_path: Path
     assert manifest is not None
     replace_json(tmp_path / "c" / "manifest.json", manifest.document() | change)
     with pytest.raises(ValueError, match=r"manifest\.json is damaged"):
-        read_campaign(tmp_path / "c")
+        read_manifest_and_rows(tmp_path / "c")

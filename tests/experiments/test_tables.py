@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.experiments.tables import matrix, select, setting_column, write_csv
+from holdfast.experiments.tables import matrix, select, setting_column, with_interval, write_csv
 
 ROWS = {
     "rule": np.array(["q", "q", "q", "q", "perq"]),
@@ -23,7 +23,7 @@ def test_rows_are_selected() -> None:
     assert select(ROWS, rule=["perq", "msa"])["return"].tolist() == [5.0]
     assert select(ROWS, rule="none")["return"].tolist() == []
     with pytest.raises(
-        ValueError, match="rows must have the column 'k', and they have rule, seed, episode, return"
+        ValueError, match="rows must have the column 'k', but they have rule, seed, episode, return"
     ):
         select(ROWS, k=1)
 
@@ -35,7 +35,7 @@ def test_runs_become_the_rows_of_a_matrix() -> None:
 
 
 def test_runs_that_do_not_go_together_are_refused() -> None:
-    with pytest.raises(ValueError, match="as many values of episode for each seed"):
+    with pytest.raises(ValueError, match="same number of values of episode for each seed"):
         matrix(ROWS, "return", "episode")
     shifted = {**select(ROWS, rule="q"), "episode": np.array([2.0, 3.0, 1.0, 2.0])}
     with pytest.raises(ValueError, match="the same values of episode for each seed"):
@@ -68,3 +68,9 @@ def test_a_flat_file_has_the_same_numbers(tmp_path: Path) -> None:
     assert [int(row["seed"]) for row in rows] == list(range(7))
     read = np.array([float(row["number"] or "nan") for row in rows])
     assert read.tobytes() == numbers.tobytes()
+
+
+def test_a_mean_with_half_of_its_interval() -> None:
+    # Mean 2, standard error 1/√3, and Student's t of 2 degrees of freedom is 4.303.
+    assert with_interval(np.array([1.0, 2.0, 3.0])) == "2.0 ±2.5"
+    assert with_interval(np.array([1.5])) == "1.5"

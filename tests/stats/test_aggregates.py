@@ -156,7 +156,7 @@ def test_scores_refused_in_a_sentence(scores: Any) -> None:
 
 
 def test_unequal_numbers_of_runs_are_refused_and_say_what_is_asked_for() -> None:
-    with pytest.raises(ValueError, match="as many runs for every task"):
+    with pytest.raises(ValueError, match="the same number of runs for every task"):
         mean_score([[1.0, 2.0], [3.0]])
 
 

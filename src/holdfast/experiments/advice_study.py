@@ -1,17 +1,16 @@
-"""How often is the advice of random options right? Constructed environments, and training in every one of them.
+"""How often is the advice from random options right? Constructed environments, with training in each of them.
 
-It has no label of the paper: ``holdfast reproduce holdfast.experiments.advice_study:ADVICE --scale laptop``.
+This is not a figure of the paper: ``holdfast reproduce holdfast.experiments.advice_study:ADVICE --scale laptop``.
 
-For each of the worlds of ``advice_worlds`` a user's part is played, ``explore`` with 50,000 steps for each K_max,
-and the truth found by training: PerQ-learning with every K_max and ten seeds for 20,000 steps each, judged by the
-mean greedy return on the way, which is higher for a learner that learns sooner. A difference is clear if it is
-more than 5 % of the way from the return of random actions to the best one, both exact, and if its 95 % interval
-over seeds lies on one side of 0. Advice is
+For each world of ``advice_worlds``, the study does what a user would do: ``explore`` with 50,000 steps for each
+K_max. It finds the truth by training: PerQ-learning with every K_max and ten seeds for 20,000 steps each, judged
+by the mean greedy return during training, which is higher if a learner learns sooner. A difference is clear if it
+exceeds 5 % of the distance from the return of random actions to the best return, both exact, and if its 95 %
+interval over seeds lies on one side of 0. Advice is
 
-- **right** if training with it is clearly better than with K_max = 1; or it is 1, and no other is clearly better;
-- **missed** if it is 1 and another would have been clearly better;
-- **harmless** if training with it is neither clearly better nor clearly worse;
-- **wrong** if training with it is clearly worse.
+- **right** if training with it is clearly better than with K_max = 1; or if it is 1 and no other is clearly
+better; - **missed** if it is 1 but another would have been clearly better; - **harmless** if training with it is
+neither clearly better nor clearly worse; - **wrong** if training with it is clearly worse.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ BASES = ("none", "success", "return", "coverage")
 COLUMNS = ("k_max", "gain", "gain_low", "gain_high", "skip_value", "advised", "basis")
 
 CLEAR = 0.05
-"""Part of the way from random to best that a difference must make up."""
+"""Smallest clear difference, as a share of the distance from random to best."""
 
 _SIZES = {"smoke": (2_000, 1_000, 3), "laptop": (50_000, 20_000, 10), "paper": (50_000, 20_000, 50)}
-"""Steps of a K_max that are explored and trained, and seeds."""
+"""Steps explored and steps trained for each K_max, and number of seeds."""
 _SMOKE_WORLDS = (4, 20)
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """A job per world."""
+    """One job per world."""
     explored, trained, n_seeds = _SIZES[scale]
     for number in _SMOKE_WORLDS if scale == "smoke" else range(N_WORLDS):
         world = advice_world(number)
@@ -57,7 +56,7 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 
 def run(job: Job, place: Path) -> Mapping[str, Any]:
-    """A row per K_max: what training with it gains, with its interval, and what a fixed skip of that is worth."""
+    """One row per K_max: the gain from training with it, with its interval, and the value as a fixed skip."""
     from holdfast.advice.advisor import advise_from_visits
     from holdfast.advice.fixed_skips.skips import exact_skips
     from holdfast.advice.visitation.study import study_visitation
@@ -80,23 +79,23 @@ def run(job: Job, place: Path) -> Mapping[str, Any]:
 
 
 def gains(scores: NDArray[np.float64], best: float, at_random: float) -> tuple[NDArray[np.float64], ...]:
-    """By how much each K_max beats the first, and the ends of the 95 % interval, as parts of the way to the best.
+    """How much each K_max beats the first, with its 95 % interval, as shares of the distance from random to best.
 
     Args:
-        scores: (K, seeds), the first row of what the others are compared with, seed by seed.
+        scores: (K, seeds); the others are compared with the first row, seed by seed.
         best: The best return.
-        at_random: That of random actions.
+        at_random: The return of random actions.
     """
     from holdfast.stats.estimates import mean_estimate
 
-    # Where random actions do almost as well as any, a tenth of the return is the way.
+    # If random actions do almost as well as any, a tenth of the return counts as the distance.
     way = max(abs(best - at_random), 0.1 * max(abs(best), abs(at_random)), 1e-9)
     estimates = [mean_estimate((row - scores[0]) / way) for row in scores]
     return tuple(np.array([getattr(found, name) for found in estimates]) for name in ("value", "low", "high"))
 
 
 def verdict(rows: Table) -> str:
-    """What the advice of one world was: one of ``VERDICTS``."""
+    """The verdict on the advice for one world: one of ``VERDICTS``."""
     better = (rows["gain"] > CLEAR) & (rows["gain_low"] > 0.0)
     worse = (rows["gain"] < -CLEAR) & (rows["gain_high"] < 0.0)
     advised = rows["k_max"] == rows["advised"]
@@ -106,7 +105,7 @@ def verdict(rows: Table) -> str:
 
 
 def _score(world: AdviceWorld, k_max: int, seed: int, steps: int) -> float:
-    """Mean greedy return of PerQ-learning over so many training steps."""
+    """Mean greedy return of PerQ-learning over this many training steps."""
     from holdfast.tabular import PerQLearning
 
     learner = PerQLearning(
@@ -115,7 +114,7 @@ def _score(world: AdviceWorld, k_max: int, seed: int, steps: int) -> float:
     state, done = learner.start(world.mdp, seed), 0
     lengths, returns = [], []
     while done < steps:
-        # Never more episodes than are sure to be wanted, however long they get.
+        # Never more episodes than are certain to be needed, however long they get.
         state, log = learner.advance(world.mdp, state, max(1, (steps - done) // world.horizon))
         lengths.append(log.steps)
         returns.append(log.greedy_returns)
@@ -126,7 +125,7 @@ def _score(world: AdviceWorld, k_max: int, seed: int, steps: int) -> float:
 
 
 def draw(rows: Table) -> Figure:
-    """What following the advice gains, world by world, sorted; a panel per half."""
+    """The gain from following the advice, world by world, sorted; one panel per half."""
     from holdfast.draw import Curve, Panel, draw_curves
     from holdfast.draw.style import PALETTE
 
@@ -183,8 +182,8 @@ ADVICE = Experiment(
     draw=draw,
     summary=summary,
     notes=(
-        "A gain is the part of the way from random actions to the best policy by which training with a k_max "
-        "beats training with k_max = 1.",
+        "A gain is how much training with a k_max beats training with k_max = 1, as a share of the distance from "
+        "random actions to the best policy.",
     ),
     reference="holdfast.experiments.advice_study:ADVICE",
 )

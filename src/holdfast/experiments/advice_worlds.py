@@ -1,17 +1,17 @@
-"""Constructed environments to test advice on: small enough to be solved exactly, and as unlike as rewards can be.
+"""Constructed environments to test advice on: small enough to be solved exactly, with rewards of every kind.
 
 Every combination of five properties is a world:
 
 - a step **costs** something or is **rewarded**;
 - an episode ends by itself with **success**, with **failure**, or with either;
-- rewards are **dense** (they depend on the place) or **sparse** (every step gives the same but the last);
+- rewards are **dense** (they depend on the place) or **sparse** (every step but the last gives the same);
 - there is a **time limit** or none;
 - holding an action for long is meant to be **helpful** (a long way, or inertia), **harmless** (a small place in
   which most moves are left to chance) or **harmful** (something to be balanced, or a lock that opens to
-  alternating actions). That is what was intended: whether it is so, training tells.
+  alternating actions). That is the intention; training shows whether it is so.
 
-Twelve more never end by themselves, with dense rewards and a time limit. Sizes, chances and amounts are drawn from
-the world's number. A random half of the worlds is for building a rule, the other for testing it.
+Twelve more never end by themselves and have dense rewards and a time limit. Sizes, probabilities and amounts are
+drawn from the world's number. A random half of the worlds is for building a rule, the other half for testing it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.mdp import TabularMDP
 
 __all__ = ["HALVES", "N_WORLDS", "AdviceWorld", "ModelEnv", "advice_world"]
 
-Floats = NDArray[np.float64]
 
 STEPS = ("cost", "reward")
 ENDS = ("success", "failure", "both")
@@ -53,14 +52,14 @@ _HORIZON_WITHOUT_LIMIT = 200
 
 @dataclass(frozen=True)
 class _Place:
-    """Where one can be, and where moves lead.
+    """A place: its states, and where moves lead.
 
     Attributes:
-        P: (S, A, S) probabilities; goals and failures are states like others here.
+        P: (S, A, S) probabilities; goals and failures are ordinary states here.
         start: The first state.
         goals: States that are a success.
         failures: States that are a failure.
-        closeness: (S,) how good a place is, in [0, 1].
+        closeness: (S,) how good a state is, in [0, 1].
     """
 
     P: Floats
@@ -75,14 +74,14 @@ class AdviceWorld:
     """A constructed environment.
 
     Attributes:
-        number: In 0..N_WORLDS − 1.
+        number: Number in 0..N_WORLDS − 1.
         step: ``"cost"`` or ``"reward"`` of each step.
         end: ``"success"``, ``"failure"``, ``"both"`` or ``"none"``.
         rewards: ``"dense"`` or ``"sparse"``.
         limit: ``"limit"`` or ``"none"``.
-        holding: What holding for long was meant to be.
+        holding: The intended effect of holding for long.
         mdp: The model.
-        horizon: The time limit, or the steps after which learners truncate an episode where there is none.
+        horizon: The time limit; if there is none, the steps after which learners truncate an episode.
     """
 
     number: int
@@ -96,27 +95,27 @@ class AdviceWorld:
 
     @cached_property
     def half(self) -> str:
-        """Which half of the worlds it belongs to."""
+        """The half of the worlds that it belongs to."""
         first, size = (0, len(_ENDING)) if self.number < len(_ENDING) else (len(_ENDING), len(_ENDLESS))
         order = np.random.default_rng(_SPLIT_SEED).permutation(size)
         return HALVES[int(np.flatnonzero(order == self.number - first)[0] >= size // 2)]
 
     @property
     def name(self) -> str:
-        """Its properties in a line."""
+        """The properties in one line."""
         return " ".join((self.step, self.end, self.rewards, self.limit, self.holding))
 
     def make(self) -> gymnasium.Env[Any, Any]:
-        """An environment that shows neither its table nor its time limit."""
+        """An environment that reveals neither its table nor its time limit."""
         env: gymnasium.Env[Any, Any] = ModelEnv(self.mdp)
         return TimeLimit(env, self.horizon) if self.limit == "limit" else env
 
     def best_return(self) -> float:
-        """The largest expected return of ``horizon`` steps, exactly."""
+        """The largest expected return over ``horizon`` steps, exact."""
         return self._return(lambda values: values.max(axis=1))
 
     def random_return(self) -> float:
-        """The expected return of ``horizon`` steps of random actions, exactly."""
+        """The expected return of random actions over ``horizon`` steps, exact."""
         return self._return(lambda values: values.mean(axis=1))
 
     def _return(self, backup: Callable[[Floats], Floats]) -> float:
@@ -128,7 +127,7 @@ class AdviceWorld:
 
 
 def advice_world(number: int) -> AdviceWorld:
-    """The world of that number; the same one every time."""
+    """The world of this number; always the same one."""
     step, end, rewards, limit, holding = _COMBINATIONS[number]
     rng = np.random.default_rng((_SPLIT_SEED, number))
     horizon = int(rng.choice([60, 100, 200])) if limit == "limit" else _HORIZON_WITHOUT_LIMIT
@@ -138,7 +137,7 @@ def advice_world(number: int) -> AdviceWorld:
 
 
 class ModelEnv(gymnasium.Env[Any, Any]):
-    """A model that is played and not shown."""
+    """A model that can be played but does not reveal its table."""
 
     def __init__(self, mdp: TabularMDP) -> None:
         self.observation_space = spaces.Discrete(mdp.n_states)
@@ -154,13 +153,13 @@ class ModelEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Begin in a state drawn from the model's start."""
+        """Begin in a state drawn from the model's initial distribution."""
         super().reset(seed=seed)
         self._state = int(np.searchsorted(self._starts, self.np_random.random(), side="right"))
         return self._state, {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """One transition."""
+        """Take one step."""
         chances = self._cumulative[self._state, action]
         following = int(np.searchsorted(chances, self.np_random.random() * chances[-1], side="right"))
         reward = float(self._rewards[self._state, action, following])
@@ -172,13 +171,13 @@ class ModelEnv(gymnasium.Env[Any, Any]):
 
 
 def _with_rewards(place: _Place, step: str, rewards: str, horizon: int, rng: np.random.Generator) -> TabularMDP:
-    """The model: what steps and ends give. Failing is worth less than going on well, success is worth more."""
+    """The model with its rewards. Failing is worth less than going on well, and success is worth more."""
     n_states, n_actions, _ = place.P.shape
     shape = place.closeness if rewards == "dense" else np.ones(n_states)
     if step == "cost":
         each = -2.0 * (1.0 - place.closeness) if rewards == "dense" else -shape
         success = float(rng.choice([0.0, 0.5])) * horizon
-        # A small penalty is less than what random actions cost by going on, and more than what good ones do.
+        # A small penalty is less than random actions pay by going on, but more than good actions pay.
         failure = -float(rng.choice([0.15, 1.5])) * horizon
     else:
         each = shape
@@ -187,7 +186,7 @@ def _with_rewards(place: _Place, step: str, rewards: str, horizon: int, rng: np.
     each = each.copy()
     for states, amount in ((place.goals, success), (place.failures, failure)):
         for state in states:
-            # A success or a failure without an amount of its own is a step like others.
+            # A success or failure without its own amount is an ordinary step.
             each[state] = amount if amount else each[state]
     r = np.broadcast_to(each, (n_states, n_actions, n_states)).copy()
     return TabularMDP(place.P.copy(), r, GAMMA, place.start, sorted(place.goals | place.failures))
@@ -205,12 +204,12 @@ def _has_failure(end: str) -> bool:
 
 
 def _corridor(rng: np.random.Generator, end: str) -> _Place:
-    """A long way: the goal at its right end, the failure at its left."""
+    """A long corridor with the goal at the right end and the failure at the left."""
     return _line(int(rng.integers(20, 41)), float(rng.choice([0.0, 0.1])), end)
 
 
 def _small_line(rng: np.random.Generator, end: str) -> _Place:
-    """A short way, half of whose moves are left to chance."""
+    """A short corridor in which half of the moves are left to chance."""
     return _line(int(rng.integers(5, 8)), 0.5, end)
 
 
@@ -259,7 +258,7 @@ def _jumps(rng: np.random.Generator, end: str) -> _Place:
 
 
 def _balance(rng: np.random.Generator, end: str) -> _Place:
-    """Something that falls to the side it leans to; having stood for a while is the success."""
+    """Something that falls to the side it leans to; standing for a while is the success."""
     reach, drift = int(rng.integers(3, 6)), float(rng.choice([0.2, 0.4]))
     stages = int(rng.integers(8, 15)) if _has_goal(end) else 1
     width = 2 * reach + 1
@@ -286,7 +285,7 @@ def _balance(rng: np.random.Generator, end: str) -> _Place:
 
 
 def _lock(rng: np.random.Generator, end: str) -> _Place:
-    """Alternating actions lead on; a wrong one leads back to the start, or may be the end."""
+    """Alternating actions advance; a wrong one leads back to the start, or may end the episode."""
     n = int(rng.integers(5, 8))
     breaks = 0.3 if _has_failure(end) else 0.0
     moves = np.zeros((n + 2, 2, n + 2))

@@ -97,8 +97,7 @@ def check_campaign_folder(
     """See whether jobs, or those of them that are chosen, may be run into a folder; how many of these are done.
 
     Raises:
-        ValueError: There are rows of other settings, or a part of the rows and nobody has said that it is to be
-            gone on with.
+        ValueError: There are rows of other settings, or some of the rows without the request to continue.
     """
     store = Store(folder)
     if folder.is_dir() and folder_in_use(folder):
@@ -208,12 +207,13 @@ def run_campaign(
             if todo:
                 manifest.begin_session(engine.about())
                 names = differing_names(jobs)
-                titles = {job.id: job.told(names) for job in todo}
+                title_of = experiment.job_title or (lambda job: job.told(names))
+                titles = {job.id: title_of(job) for job in todo}
                 tasks = [
                     Task(
                         job,
                         experiment.reference,
-                        store.place_of(job.id),
+                        store.job_folder(job.id),
                         store.log_of(job.id),
                         manifest.campaign,
                         code,
@@ -272,7 +272,7 @@ def _note_event(
             file.manifest.note_done(event.job, event.seconds, event.data)
             standing.done += 1
         else:
-            problem = event.problem or "nobody knows why"
+            problem = event.problem or "it failed for an unknown reason"
             file.manifest.note_failed(event.job, event.seconds, problem)
             standing.failures.append(Failure(event.job, problem, store.log_of(event.job.id)))
         file.write(is_urgent=False)

@@ -1,7 +1,7 @@
 """What makes PerDQN work on MountainCar: its exploration, its update, or one of its parts?
 
-The paper's settings, each part taken away by itself; five seeds and 150,000 steps at scale ``laptop``. It has no
-label of the paper: ``holdfast reproduce holdfast.experiments.car_ablation:PARTS --scale laptop``.
+The paper's settings with one part at a time taken away; five seeds and 150,000 steps at scale ``laptop``. This is
+not a figure of the paper: ``holdfast reproduce holdfast.experiments.car_ablation:PARTS --scale laptop``.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ _UPDATE = (
 )
 
 DRIVERS = tuple({driver.name: driver for driver in (*_EXPLORATION, *_UPDATE)}.values())
-"""The whole; its update without held exploration; held exploration alone; neither; without the bootstrap; without
-prioritised replay; with draws that all persistences share; and without hidden layers of each persistence's own."""
+"""All of PerDQN; its update without held exploration; held exploration alone; neither; without the bootstrap;
+without prioritised replay; with draws that all persistences share; and without separate hidden layers for each
+persistence."""
 
 _STEPS = {"smoke": None, "laptop": 150_000, "paper": None}
-"""None for those of the figures."""
+"""Number of steps; None means as in the figures."""
 _SEEDS = {"smoke": 1, "laptop": 5, "paper": 20}
 
 
@@ -61,7 +62,7 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 
 def draw_parts(rows: Table) -> Figure:
-    """Returns over steps: on the left what is exploration and what is update, on the right parts of the update."""
+    """Returns over steps: exploration and update on the left, parts of the update on the right."""
     return draw_returns_by_panel(rows, {"exploration and update": _EXPLORATION, "parts of the update": _UPDATE})
 
 

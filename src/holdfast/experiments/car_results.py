@@ -1,4 +1,4 @@
-"""What is shown of trainings on MountainCar: panels of returns, tables, and which reading was chosen."""
+"""The results of training on MountainCar: panels of returns, tables, and the reading that was chosen."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["choice_areas", "chosen_readings", "draw_returns_by_panel", "published_rows", "return_lines"]
 
 _SHOWN = 500_000
-"""Steps that are drawn, as in the paper."""
+"""Number of steps to draw, as in the paper."""
 _ROWS = {"training": "return", "greedy": "greedy"}
-"""Columns by the title of a row of panels."""
+"""Columns, by the title of a row of panels."""
 
 
 def published_rows(rows: Table) -> Table:
-    """Those of published seeds, with the reading that is published."""
+    """The rows of published seeds with the published reading."""
     readings = np.array([PUBLISHED[family(str(name))] for name in rows["algorithm"]], dtype=np.str_)
     mask = (rows["seed"] >= FIRST_PUBLISHED) & (rows["reading"] == readings)
     return {name: column[mask] for name, column in rows.items()}
@@ -39,7 +39,7 @@ def published_rows(rows: Table) -> Table:
 def choice_areas(rows: Table) -> dict[str, dict[str, float]]:
     """The mean of all greedy evaluations on the seeds that choose, by family and reading.
 
-    Families of which jobs are missing are left out.
+    Families with missing jobs are left out.
     """
     own = {name: column[np.isin(rows["seed"], list(CHOICE_SEEDS))] for name, column in rows.items()}
     found: dict[str, dict[str, float]] = {}
@@ -61,7 +61,7 @@ def chosen_readings(rows: Table) -> dict[str, str]:
 def draw_returns_by_panel(rows: Table, panels: Mapping[str, Sequence[Driver]]) -> Figure:
     """Returns over steps, mean and 95 % interval over seeds: training episodes above, greedy ones below.
 
-    Panels of which there are no rows are left out.
+    Panels without rows are left out.
     """
     from holdfast.draw import Panel, draw_curve_rows
 
@@ -74,14 +74,15 @@ def draw_returns_by_panel(rows: Table, panels: Mapping[str, Sequence[Driver]]) -
 
 
 def _shown(rows: Table) -> Table:
-    """The rows of the steps that are drawn."""
+    """The rows of the steps to draw."""
     return {name: column[rows["step"] <= _SHOWN] for name, column in rows.items()}
 
 
 def return_lines(rows: Table) -> list[str]:
-    """Which reading was chosen, and a line for each agent.
+    """Which reading was chosen, and one line per agent.
 
-    A line has the number of runs, how many ever reached the flag, and greedy means at thirds of the training.
+    A line has the number of runs, how many ever reached the flag, and the greedy means after each third of
+    training.
     """
     lines = [
         f"seeds that choose, {name}: " + ", ".join(f"{reading} {area:.1f}" for reading, area in areas.items())

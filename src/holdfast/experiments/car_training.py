@@ -1,8 +1,8 @@
 """Training on MountainCar with the paper's settings, which several figures share.
 
-Where the paper's text is silent there are two readings of it (``PerDQN.paper_mountain_car``). Which of them is
-published was to be chosen before the published seeds were run: for PerDQN and its ablation, and for all others,
-by the area under the greedy returns of seeds 0 to 2.
+Where the paper's text is silent there are two readings of it (``PerDQN.paper_mountain_car``). The published
+reading was to be chosen before the published seeds were run, separately for PerDQN with its ablation and for all
+others, by the area under the greedy returns of seeds 0 to 2.
 """
 
 from __future__ import annotations
@@ -34,49 +34,49 @@ __all__ = [
 ]
 
 STUDY = "MountainCar"
-"""What the jobs of all these figures belong to."""
+"""The study that the jobs of all these figures belong to."""
 
 COLUMNS = ("step", "return", "decisions", "greedy", "greedy_decisions")
 """Return and decisions of an episode: means over the last 20 training episodes that had ended by then, and over
 the greedy episodes of an evaluation."""
 
 PUBLISHED: Mapping[str, str] = {"PerDQN": "baselines", "others": "baselines"}
-"""The reading of the paper that is published, by family. Before there are rows of the choice it is the reading
-that has more of what the authors ran."""
+"""The published reading of the paper, by family. Until there are rows to choose by, it is the reading that is
+closer to what the authors ran."""
 
 CHOICE_SEEDS = range(3)
 FIRST_PUBLISHED = 100
-"""Published seeds are this one and those after it; none of them chose a setting."""
+"""First of the published seeds; none of them was used to choose a setting."""
 
 NOTES = (
     "Above, training episodes, and -200 before the first has ended; below, 10 greedy episodes at each point.",
     "Which K are shown is not in the paper's text (see: holdfast docs errata).",
-    "Of each reading of the paper: text bootstraps through time limits and scales observations to [-1, 1]; "
+    "There are two readings of the paper: text bootstraps through time limits and scales observations to [-1, 1]; "
     "baselines does what OpenAI Baselines did where the text is silent.",
 )
-"""What is to be said of all these figures."""
+"""Notes for all these figures."""
 
 _SCHEDULE = 600_000
-"""Steps that the paper's schedules are laid out for; shorter trainings follow the first part of them."""
+"""Number of steps that the paper's schedules are made for; shorter runs follow only the first part of them."""
 _SIZES = {"smoke": (400, 4, 2), "laptop": (300_000, 60, 10), "paper": (600_000, 120, 10)}
-"""Steps, points of a curve, and greedy episodes at each."""
+"""Steps, points of a curve, and greedy episodes at each point."""
 _SMOKE = {"learning_starts": 200, "buffer_size": 1000}
 _FEWER = 3
-"""Seeds, at scale laptop, of who is no main rival."""
+"""Number of seeds at scale laptop for drivers other than the main rivals."""
 _SCALED = {"text": "space", "baselines": None}
 """``normalize_observations``, by reading."""
 
 WORST = -200.0
-"""The return of an episode that does not reach the flag, and so of those that have not been played yet."""
+"""The return of an episode that does not reach the flag; it also stands for episodes not played yet."""
 
 
 def family(algorithm: str) -> str:
-    """Whose reading an algorithm shares: that of PerDQN, of which MSA-DQN is an ablation, or that of others."""
+    """The family that shares a reading: PerDQN with its ablation MSA-DQN, or all others."""
     return "PerDQN" if algorithm in ("perdqn", "msa-dqn") else "others"
 
 
 def is_main(driver: Driver) -> bool:
-    """Whether a driver has all seeds at scale ``laptop``: not with larger batches, nor εz-greedy beyond K = 8."""
+    """Whether a driver has all seeds at scale ``laptop``: larger batches and εz-greedy beyond K = 8 do not."""
     is_wide = driver.algorithm == "ez-dqn" and driver.arguments["k_max"] > 8
     return not is_wide and "batch_size" not in driver.arguments
 
@@ -91,11 +91,11 @@ def plan_training(
     """One job for each driver and published seed, seed by seed.
 
     Args:
-        scale: How much; ``laptop`` has five seeds of the main rivals and three of the others.
-        drivers: Who.
-        runs: Seeds at the paper's scale.
-        readings: Of the paper, by family.
-        scaled: ``normalize_observations``, unless it is what the reading says.
+        scale: Scale; ``laptop`` has five seeds of the main rivals and three of the others.
+        drivers: The drivers to train.
+        runs: Number of seeds at the paper's scale.
+        readings: Readings of the paper, by family.
+        scaled: ``normalize_observations``; ``"as read"`` follows the reading.
     """
     seeds = {"smoke": 1, "laptop": 5, "paper": runs}[scale]
     for seed in range(FIRST_PUBLISHED, FIRST_PUBLISHED + seeds):
@@ -106,7 +106,7 @@ def plan_training(
 
 
 def plan_choice(scale: str, drivers: Sequence[Driver]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """One job for each driver, reading and seed that the reading is chosen by; at scale ``laptop`` alone."""
+    """One job for each driver, reading and seed by which the reading is chosen; only at scale ``laptop``."""
     for seed in CHOICE_SEEDS if scale == "laptop" else ():
         for driver in drivers:
             for reading in _SCALED:
@@ -119,11 +119,11 @@ def setting_of(
     """The setting of a job.
 
     Args:
-        driver: Who.
-        scale: How much.
-        reading: Of the paper.
-        scaled: ``normalize_observations``, unless it is what the reading says.
-        steps: Of the training, unless they are the scale's.
+        driver: The driver.
+        scale: The scale.
+        reading: The reading of the paper.
+        scaled: ``normalize_observations``; ``"as read"`` follows the reading.
+        steps: Number of training steps (default: the scale's).
     """
     length, points, episodes = _SIZES[scale]
     return {
@@ -139,7 +139,7 @@ def setting_of(
 
 
 def run_training(job: Job, place: Path) -> Mapping[str, Any]:
-    """Train, or go on; what the last episodes and greedy ones returned at evenly spaced steps."""
+    """Train, or resume; the returns of the last episodes and of greedy ones at evenly spaced steps."""
     from holdfast.experiments.training import episode_columns, evaluation_columns, train_job
 
     setting = job.setting
@@ -148,7 +148,7 @@ def run_training(job: Job, place: Path) -> Mapping[str, Any]:
     episodes = episode_columns(run, ("step", "return", "decisions"))
     evaluations = evaluation_columns(run, ("step", "return_mean", "decisions_mean"))
     if evaluations["step"].tolist() != at.tolist():
-        raise RuntimeError(f"evaluations must be at every point, and were at {evaluations['step'].tolist()}")
+        raise RuntimeError(f"evaluations must be at every point, but were at {evaluations['step'].tolist()}")
     return {
         "step": at,
         "return": means_of_last(episodes["return"], episodes["step"], at, WORST),
@@ -159,14 +159,14 @@ def run_training(job: Job, place: Path) -> Mapping[str, Any]:
 
 
 def training_options(setting: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting as ``holdfast.runs.train`` takes it, without the seed."""
+    """A setting as options for ``holdfast.runs.train``, without the seed."""
     from holdfast.deep import PerDQN
     from holdfast.policies.algorithms import find_algorithm
 
     known = find_algorithm(setting["algorithm"]).arguments()
     paper = PerDQN.paper_mountain_car(setting["reading"])
     arguments = {
-        # Without what the algorithm stands for.
+        # Without the arguments that the algorithm fixes.
         **{name: value for name, value in paper.items() if name in known},
         "schedule_steps": _SCHEDULE,
         "normalize_observations": setting["normalize_observations"],

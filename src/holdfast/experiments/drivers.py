@@ -1,14 +1,15 @@
-"""Who learns in the studies of deep agents: by name, algorithm and arguments; and their curves."""
+"""The drivers in the studies of deep agents (name, algorithm and arguments), and their curves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.experiments.guests import Guest, check_guests
 from holdfast.experiments.tables import Table, matrix, select
 from holdfast.stats.estimates import mean_interval
 
@@ -21,6 +22,7 @@ __all__ = [
     "dqn",
     "driver_curves",
     "ez_greedy",
+    "joining",
     "means_of_last",
     "msa_dqn",
     "per_dqn",
@@ -29,20 +31,20 @@ __all__ = [
 ]
 
 _BATCH = 32
-"""That of the paper."""
+"""The paper's batch size."""
 
 LAST_EPISODES = 20
-"""Training episodes that a training return is the mean of."""
+"""Number of training episodes over which a training return is averaged."""
 
 
 @dataclass(frozen=True)
 class Driver:
-    """Who learns.
+    """An agent that learns in a study.
 
     Attributes:
-        name: What it is called in rows, legends and tables.
-        algorithm: Its name in ``holdfast.policies.algorithms``.
-        arguments: Of the agent, beside those of the study.
+        name: Name in rows, legends and tables.
+        algorithm: Algorithm's name in ``holdfast.policies.algorithms``.
+        arguments: Agent's arguments, in addition to those of the study.
     """
 
     name: str
@@ -54,9 +56,9 @@ def per_dqn(k_max: int, how: str = "", **arguments: Any) -> Driver:
     """Persistent DQN.
 
     Args:
-        k_max: Its largest persistence.
-        how: What its name says of its other arguments.
-        arguments: Others.
+        k_max: Largest persistence.
+        how: What its name says about its other arguments.
+        arguments: Other arguments.
     """
     name = f"PerDQN({k_max})"
     return Driver(f"{name}, {how}" if how else name, "perdqn", {"k_max": k_max, **arguments})
@@ -73,28 +75,38 @@ def temporl_dqn(k_max: int) -> Driver:
 
 
 def dqn(batches: int = 1) -> Driver:
-    """DQN, with batches that are so many times as large."""
+    """DQN, with batches ``batches`` times as large."""
     if batches == 1:
         return Driver("DQN", "dqn")
     return Driver(f"DQN(x{batches})", "dqn", {"batch_size": _BATCH * batches})
 
 
 def ez_greedy(k_max: int, batches: int = 1) -> Driver:
-    """εz-greedy DQN, with batches that are so many times as large."""
+    """εz-greedy DQN, with batches ``batches`` times as large."""
     if batches == 1:
         return Driver(f"εz({k_max})", "ez-dqn", {"k_max": k_max})
     return Driver(f"εz({k_max}x{batches})", "ez-dqn", {"k_max": k_max, "batch_size": _BATCH * batches})
 
 
-def driver_curves(rows: Table, drivers: Sequence[Driver], column: str) -> list[Curve]:
-    """A column over steps for each driver of whom there are rows: mean and 95 % interval over seeds.
+def joining(guests: Sequence[Guest], beside: Iterable[Driver]) -> tuple[Driver, ...]:
+    """Agents that join a figure, beside its own.
 
-    Who has the colour of another is dashed.
+    Raises:
+        ValueError: One cannot.
+    """
+    check_guests(guests, is_deep=True, beside={driver.name for driver in beside})
+    return tuple(Driver(guest.name, guest.algorithm, guest.arguments) for guest in guests)
+
+
+def driver_curves(rows: Table, drivers: Sequence[Driver], column: str) -> list[Curve]:
+    """A column over steps for each driver that has rows: mean and 95 % interval over seeds.
+
+    Drivers that share a colour differ by their dashes.
 
     Args:
-        rows: Those of one panel.
-        drivers: In the order in which they are drawn.
-        column: What is drawn.
+        rows: Rows of one panel.
+        drivers: The drivers, in the order of drawing.
+        column: The column to draw.
     """
     from holdfast.draw import Curve, algorithm_color
 
@@ -113,7 +125,7 @@ def driver_curves(rows: Table, drivers: Sequence[Driver], column: str) -> list[C
 
 
 def runs_counted(number: int) -> str:
-    """``1 run``, ``3 runs``."""
+    """A number of runs in words: ``1 run``, ``3 runs``."""
     return "1 run" if number == 1 else f"{number} runs"
 
 
@@ -126,10 +138,10 @@ def means_of_last(
     """At each step, the mean over the last 20 training episodes that had ended by then.
 
     Args:
-        values: One of each episode.
-        ended: The step that ended it.
-        at: Steps.
-        before: Stands for it while no episode has ended.
+        values: One value per episode.
+        ended: The step at which each episode ended.
+        at: The steps.
+        before: The value to use until an episode has ended.
     """
     numbers = np.searchsorted(ended, at, side="right")
     return [float(values[max(n - LAST_EPISODES, 0) : n].mean()) if n > 0 else before for n in numbers]

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["CELL_COLUMNS", "cell_columns", "cell_layout", "cell_letters", "on_grid"]
 
 CELL_COLUMNS = ("row", "column", "cell")
-"""Of the rows: where a cell is, and what."""
+"""Columns of the rows: the cell's position, and its kind."""
 
 _LETTERS = ".S#G"
-"""What the numbers of the column ``cell`` stand for: free, start, hole, goal."""
+"""The meaning of the numbers in the column ``cell``: free, start, hole, goal."""
 
 
 def cell_columns(grid: str) -> dict[str, NDArray[np.int64]]:
-    """The cells of a grid, by its name in ``make_env``, row by row; each column is (cells,)."""
+    """The cells of a grid, given by its name in ``make_env``, row by row; each column is (cells,)."""
     from holdfast.envs import make_env
 
     lines = str(make_env(grid).unwrapped.map).splitlines()  # type: ignore[attr-defined]
@@ -37,7 +37,7 @@ def cell_letters(rows: Table) -> NDArray[np.str_]:
 
 
 def cell_layout(rows: Table) -> CellLayout:
-    """The map as pictures need it, from the rows of one grid."""
+    """The map in the form for pictures, from the rows of one grid."""
     from holdfast.draw import CellLayout
 
     letters = cell_letters(rows)
@@ -46,7 +46,7 @@ def cell_layout(rows: Table) -> CellLayout:
 
 
 def on_grid(rows: Table, name: str) -> NDArray[np.float64]:
-    """A column of the rows of one grid, by row and column of the grid."""
+    """A column of one grid's rows as an array over the grid's rows and columns."""
     row, column = rows["row"].astype(int), rows["column"].astype(int)
     values = np.full((row.max() + 1, column.max() + 1), np.nan)
     values[row, column] = rows[name]

@@ -1,6 +1,6 @@
-"""Keeping the rows of finished jobs for a repository: one file of rows and one manifest, however many campaigns.
+"""Keeping the rows of finished jobs in a repository: one file of rows and one manifest, for many campaigns.
 
-What is kept stays: rows of a job that are there already are never replaced, so that a number in a document does
+Kept rows are final: rows of a job that are already kept are never replaced, so that a number in a document does
 not change because a campaign was run again. Names of machines are left out.
 """
 
@@ -21,13 +21,13 @@ __all__ = ["Keeping", "keep_rows"]
 
 @dataclass
 class Keeping:
-    """What was kept.
+    """The result of keeping rows.
 
     Attributes:
-        total: Jobs that have kept rows now.
-        planned: Jobs that there are at the scale of the kept ones.
-        added: Jobs whose rows were not kept before.
-        differing: Jobs of which other rows are kept than those that were to be added.
+        total: Number of jobs that now have kept rows.
+        planned: Number of jobs at the scale of the kept rows.
+        added: Number of jobs whose rows were not kept before.
+        differing: Number of jobs whose kept rows differ from the rows to add.
     """
 
     total: int = 0
@@ -40,8 +40,8 @@ def keep_rows(experiment: Experiment, campaigns: Sequence[Path], target: Path) -
     """Add the rows of finished jobs to a folder of kept rows.
 
     Args:
-        experiment: Whose jobs they are.
-        campaigns: Folders of campaigns of it, or of kept rows. They may be running.
+        experiment: The jobs' experiment.
+        campaigns: Folders of its campaigns, or of kept rows. The campaigns may be running.
         target: The folder of kept rows; it need not exist.
 
     Raises:
@@ -54,17 +54,21 @@ def keep_rows(experiment: Experiment, campaigns: Sequence[Path], target: Path) -
         raise InputError(f"the folder of kept rows must be a folder, but {target} is a file")
     kept = KeptRows(target)
     is_there = (kept.entry / KEPT).is_there and (kept.entry / MANIFEST).is_there
-    if not is_there and target.is_dir() and any(not name.startswith(".") for name in kept.entry.listed()):
-        raise InputError(f"the folder of kept rows must be empty or hold such, and {target} holds something else")
+    names = {name for name in kept.entry.listed() if not name.startswith(".")} if target.is_dir() else set()
+    # Rows are written before their manifest, and are alone if the first writing was cut short.
+    if not is_there and names and not (names == {KEPT} and kept.is_begun()):
+        raise InputError(
+            f"the folder of kept rows must be empty or hold kept rows, but {target} holds something else"
+        )
     make_folders(target)
     with kept.locked():
         before = _campaign(experiment, target) if is_there else None
         scale = _common_scale(experiment, manifests if before is None else [before, *manifests])
-        planned = experiment.jobs(scale)
+        planned = [] if scale is None else experiment.jobs(scale)
         manifest, keeping, rows = new_manifest(experiment, scale), Keeping(planned=len(planned)), {}
         if before is not None:
             manifest.campaign, manifest.sessions, manifest.jobs = before.campaign, before.sessions, before.jobs
-            # Of what is kept, nothing may be damaged: it would be lost.
+            # No kept rows may be damaged: they would be lost.
             rows = {job_id: kept.checked_bytes(job_id, before) for job_id in before.jobs}
         for path, theirs in sources:
             _add(row_folder(path), theirs, manifest, rows, keeping)
@@ -75,26 +79,29 @@ def keep_rows(experiment: Experiment, campaigns: Sequence[Path], target: Path) -
 
 
 def _campaign(experiment: Experiment, path: Path) -> Manifest:
-    """The manifest of a folder with rows of the experiment."""
+    """The manifest of a folder that has rows of the experiment."""
     manifest = read_manifest(path) if path.is_dir() else None
     if manifest is None:
-        raise InputError(f"{path} must be the folder of a campaign, and has no {MANIFEST}")
+        raise InputError(f"{path} must be the folder of a campaign, but has no {MANIFEST}")
     if (manifest.label, manifest.revision, manifest.columns) != (
         experiment.label,
         experiment.revision,
         experiment.columns,
     ):
         wanted = f"{experiment.label}, revision {experiment.revision}"
-        raise InputError(f"{path} holds rows of {manifest.what}, and those to be kept are of {wanted}")
+        raise InputError(f"{path} holds rows of {manifest.what}, but the rows to keep are of {wanted}")
     return manifest
 
 
-def _common_scale(experiment: Experiment, found: Sequence[Manifest]) -> str:
-    """The largest scale that has the jobs of all: rows of different settings are never kept together.
+def _common_scale(experiment: Experiment, found: Sequence[Manifest]) -> str | None:
+    """The largest scale that includes the jobs of all: rows of different settings are never kept together.
 
-    Jobs that the experiment has planned once and no longer does belong to the scale that they were run at.
+    None if they have none, as a study has.
+    Jobs that the experiment no longer plans belong to the scale at which they were run.
     """
     scales = [scale for scale in SCALES if any(one.scale == scale for one in found)]
+    if not scales:
+        return None
     for scale in reversed(scales):
         planned = {job.id for job in experiment.jobs(scale)}
         if all(one.scale == scale or planned.issuperset(one.jobs) for one in found):
@@ -110,7 +117,7 @@ def _add(
 ) -> None:
     """Add what is not kept yet."""
     for job_id in source.stored():
-        # What a running campaign has had no time to note is for the next time.
+        # What a running campaign has not recorded yet is left for next time.
         noted = theirs.digest_of(job_id)
         data = None if noted is None else source.sound_bytes(job_id, theirs)
         if data is None or data.count(b"\n") < 2:
@@ -125,7 +132,7 @@ def _add(
 
 
 def _write(kept: KeptRows, manifest: Manifest, rows: dict[str, bytes], planned: Sequence[Job]) -> None:
-    """Write rows and manifest, in the order of the plan; the same rows give the same bytes."""
+    """Write rows and manifest in the order of the plan; the same rows give the same bytes."""
     order = {job.id: place for place, job in enumerate(planned)}
     ids = sorted(rows, key=lambda job_id: (order.get(job_id, len(order)), job_id))
     with replace_file(kept.entry / KEPT) as file:

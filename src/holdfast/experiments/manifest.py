@@ -1,4 +1,4 @@
-"""What a campaign is: its experiment, its jobs, and the sessions in which they were run, as one document."""
+"""The manifest of a campaign: its experiment, its jobs, and the sessions in which they ran, as one document."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 
 _SHARE = 0.05
-"""Part of the time that writing it may take."""
+"""Largest share of the time that writing the manifest may take."""
 
 
 @dataclass
@@ -35,17 +35,17 @@ class Manifest:
     """The manifest of a campaign.
 
     Attributes:
-        label: Of the experiment.
-        study: What its jobs belong to.
-        title: What it shows.
-        revision: Of the experiment.
-        scale: Of the jobs; None where they were chosen in another way.
-        columns: Of the rows.
-        campaign: A name drawn at random, by which a worker knows the folder it was told of.
-        jobs: By id: setting and seed; once they were run seconds, session, and what failed or the SHA-256 of the
-            rows; ``taken_from`` where these are another campaign's.
-        sessions: When, where and with what jobs were run; those of other campaigns whose rows were taken have
-            ``of``, the other one's folder.
+        label: Experiment's label.
+        study: The study that its jobs belong to.
+        title: What the experiment shows.
+        revision: Experiment's revision.
+        scale: Scale of the jobs; None if they were chosen in another way.
+        columns: Columns of the rows.
+        campaign: A random name by which a worker recognises the folder that it was told about.
+        jobs: Jobs by id: setting and seed; once run, also seconds, session, and either the failure or the SHA-256
+            of the rows; ``taken_from`` if the rows come from another campaign.
+        sessions: When, where and with which versions jobs were run; sessions of other campaigns whose rows were
+            taken have ``of``, the other campaign's folder.
     """
 
     label: str
@@ -65,19 +65,19 @@ class Manifest:
         return f"{self.label}{scaled}, revision {self.revision}"
 
     def plan_jobs(self, jobs: Sequence[Job], stored: Collection[str] = ()) -> None:
-        """List jobs that are not listed yet; those that are no longer wanted go, unless they have rows."""
+        """List jobs that are not listed yet; drop those that are no longer wanted, unless they have rows."""
         wanted = {job.id for job in jobs}
         self.jobs = {job_id: entry for job_id, entry in self.jobs.items() if job_id in wanted or job_id in stored}
         for job in jobs:
             self.jobs.setdefault(job.id, {"setting": dict(job.setting), "seed": job.seed})
 
     def digest_of(self, job_id: str) -> str | None:
-        """SHA-256 of the rows of a job; None where nobody has noted it."""
+        """SHA-256 of a job's rows; None if it was not recorded."""
         found: str | None = self.jobs.get(job_id, {}).get("sha256")
         return found
 
     def begin_session(self, engine: Mapping[str, Any]) -> None:
-        """Note who runs jobs from now on."""
+        """Record who runs jobs from now on."""
         self.sessions.append(
             {
                 "began": _now(),
@@ -90,23 +90,23 @@ class Manifest:
         )
 
     def end_session(self) -> None:
-        """Note that no more are run."""
+        """Record that no more jobs are run."""
         self.sessions[-1]["ended"] = _now()
 
     def note_done(self, job: Job, seconds: float, data: bytes) -> None:
-        """Note that a job was run, and what its rows are."""
+        """Record that a job was run, and the digest of its rows."""
         self._note(job, {"seconds": round(seconds, 3), "session": len(self.sessions) - 1, "sha256": digest(data)})
 
     def note_failed(self, job: Job, seconds: float, problem: str) -> None:
-        """Note that a job was run, and what it failed with."""
+        """Record that a job was run, and how it failed."""
         self._note(job, {"seconds": round(seconds, 3), "session": len(self.sessions) - 1, "failed": problem})
 
     def note_found(self, job: Job, data: bytes) -> None:
-        """Note what the rows of a job are that was run by somebody who could not note it any more."""
+        """Record the digest of a job's rows if whoever ran it could no longer do so."""
         self._note(job, {"sha256": digest(data)})
 
     def note_taken(self, job: Job, data: bytes, theirs: Manifest, folder: str) -> None:
-        """Note that the rows of a job are another campaign's, and by which session of whom they were made."""
+        """Record that a job's rows come from another campaign, and in which of its sessions they were made."""
         noted: dict[str, Any] = {"sha256": digest(data), "taken_from": folder, **_seconds(theirs.jobs[job.id])}
         session = theirs.session_of(job.id)
         if session is not None:
@@ -115,7 +115,7 @@ class Manifest:
         self._note(job, noted)
 
     def note_kept(self, job: Job, data: bytes, theirs: Manifest) -> None:
-        """Note that the rows of a job are kept, and by which session they were made: on no machine by name."""
+        """Record that a job's rows are kept, and in which session they were made, without the machine's name."""
         noted: dict[str, Any] = {"sha256": digest(data), **_seconds(theirs.jobs[job.id])}
         session = theirs.session_of(job.id)
         if session is not None:
@@ -123,12 +123,12 @@ class Manifest:
         self._note(job, noted)
 
     def session_of(self, job_id: str) -> dict[str, Any] | None:
-        """In which the rows of a job were made; None where nobody has noted it."""
+        """The session in which a job's rows were made; None if it was not recorded."""
         session = self.jobs.get(job_id, {}).get("session")
         return self.sessions[session] if isinstance(session, int) and 0 <= session < len(self.sessions) else None
 
     def _session_number(self, made: dict[str, Any]) -> int:
-        """The place of a session in the list, to which it is added; a listed one may have ended meanwhile."""
+        """The position of a session in the list, adding it if needed; a listed session may have ended since."""
         for number, known in enumerate(self.sessions):
             if {**known, "ended": None} == {**made, "ended": None}:
                 self.sessions[number] = made if known.get("ended") is None else known
@@ -137,7 +137,7 @@ class Manifest:
         return len(self.sessions) - 1
 
     def _note(self, job: Job, noted: Mapping[str, Any]) -> None:
-        """All that is known of a job, and nothing of what was known before."""
+        """Record all that is known about a job, replacing what was recorded before."""
         self.jobs[job.id] = {"setting": dict(job.setting), "seed": job.seed, **noted}
 
     @property
@@ -148,7 +148,7 @@ class Manifest:
         return all(one.get(name) == made[0].get(name) for one in made for name in ("commit", "versions"))
 
     def document(self) -> dict[str, Any]:
-        """As it is written."""
+        """The manifest as it is written."""
         return {
             "format": FORMAT,
             "label": self.label,
@@ -164,12 +164,12 @@ class Manifest:
 
 
 class ManifestFile:
-    """Where a manifest is written: again and again, but not so often that it takes long.
+    """The file of a manifest: written often, but not so often that it takes much time.
 
     Args:
-        folder: The campaign's.
-        manifest: What is written.
-        check: Called before it is written; raises if it must not be.
+        folder: Campaign's folder.
+        manifest: The manifest to write.
+        check: Called before writing; raises if the file must not be written.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, check: Callable[[], None] = lambda: None) -> None:
@@ -179,7 +179,7 @@ class ManifestFile:
         self._not_before = 0.0
 
     def write(self, is_urgent: bool = True) -> None:
-        """Write it; what is not urgent may wait for the next time."""
+        """Write the manifest; if it is not urgent, it may wait for the next time."""
         began = time.monotonic()
         if not is_urgent and began < self._not_before:
             return
@@ -197,15 +197,15 @@ def new_manifest(experiment: Experiment, scale: str | None) -> Manifest:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 of rows as they are stored."""
+    """SHA-256 of stored rows."""
     return hashlib.sha256(data).hexdigest()
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest in a folder; None where there is none.
+    """The manifest in a folder; None if there is none.
 
     Raises:
-        ValueError: It is damaged, or of a newer format.
+        ValueError: It is damaged, or has a newer format.
     """
     path = Entry(folder) / MANIFEST
     if not path.is_there:
@@ -214,13 +214,13 @@ def read_manifest(folder: Path) -> Manifest | None:
     try:
         found = take_integer(document, "format")
         if found != FORMAT:
-            raise InputError(f"it has format {found}, and this version of holdfast reads {FORMAT}")
+            raise InputError(f"it has format {found}, but this version of holdfast reads {FORMAT}")
         texts = {name: take(document, name) for name in ("label", "study", "title", "campaign")}
         scale = take(document, "scale")
         if not all(isinstance(text, str) and text.isprintable() for text in texts.values()):
-            raise InputError("label, study, title and campaign must be texts")
+            raise InputError("label, study, title and campaign must be printable strings")
         if scale is not None and not isinstance(scale, str):
-            raise InputError("scale must be a text")
+            raise InputError("scale must be a string")
         revision = take_integer(document, "revision", 1)
         listed = take_mapping(document, "jobs")
         jobs = {job_id: dict(take_mapping(listed, job_id)) for job_id in listed}
@@ -229,7 +229,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             if "session" in entry:
                 take_integer(entry, "session")
             if job.id != job_id:
-                raise InputError(f"the job {job_id} has another setting or seed than it was run with")
+                raise InputError(f"the job {job_id} was run with another setting or seed")
         return Manifest(
             **texts,
             scale=scale,
@@ -248,7 +248,7 @@ def _seconds(entry: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _without_names(session: Mapping[str, Any]) -> dict[str, Any]:
-    """A session without the names of its machine and its cluster, which are nobody's concern elsewhere."""
+    """A session without the names of its machine and cluster, which are private."""
     private = {"machine": "host", "engine": "address"}
     return {
         name: {inner: known for inner, known in value.items() if inner != private.get(name)}
@@ -264,7 +264,7 @@ def _now() -> str:
 
 def _more_versions() -> dict[str, str]:
     found = {}
-    for package in ("scipy", "matplotlib", "ray"):
+    for package in ("scipy", "matplotlib", "ray", "optuna"):
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
@@ -282,7 +282,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit that holdfast runs from, with a + where files differ from it; None where there is no clone."""
+    """The commit that holdfast runs from, with a + if files differ from it; None if there is no clone."""
     here = Path(__file__).resolve().parent
     try:
         commit = _git(here, "rev-parse", "HEAD")

@@ -1,10 +1,10 @@
-"""Rows that were made before are taken: those of other figures' campaigns, and those that are kept.
+"""Reusing existing rows: those of other figures' campaigns, and kept rows.
 
 Several figures of the paper show the same agents with the same settings and seeds. Their experiments share a
-study, so that these are the same jobs, and what has been run for one figure is copied for the next. It is looked
-for in the campaigns that lie beside the new one, as those of ``holdfast reproduce`` do. Another campaign of the
-same figure is left alone: who begins one wants it run anew. Rows of any figure that are kept in a repository are
-taken wherever the campaign is.
+study, so these are the same jobs, and rows that were computed for one figure are copied for the next. They are
+looked up in the campaigns beside the new one, where ``holdfast reproduce`` puts them. Another campaign of the same
+figure is ignored: starting a new one means to run it anew. Kept rows of any figure are used wherever the campaign
+is.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def kept_folders() -> list[Path]:
 
 
 def kept_table(experiment: Experiment, scale: str, folders: Sequence[Path]) -> Table | None:
-    """The rows of an experiment's jobs at a scale, in whichever folders of kept rows they are.
+    """The rows of an experiment's jobs at a scale, from whichever folders of kept rows have them.
 
     Returns:
-        None where there are none.
+        None if there are none.
 
     Raises:
         ValueError: Rows are damaged.
@@ -59,17 +59,17 @@ def kept_table(experiment: Experiment, scale: str, folders: Sequence[Path]) -> T
 def take_rows(
     experiment: Experiment, jobs: Iterable[Job], store: Store, manifest: Manifest, kept: Sequence[Path] = ()
 ) -> Iterator[Job]:
-    """Copy rows from kept ones and from other figures' campaigns, and note in the manifest where they came from.
+    """Copy rows from kept ones and from other figures' campaigns, and record their origin in the manifest.
 
     Args:
-        experiment: Whose jobs they are.
-        jobs: Those that have no rows.
-        store: Where the rows go; locked.
-        manifest: Of the same campaign; it lists the jobs.
+        experiment: The jobs' experiment.
+        jobs: The jobs that have no rows.
+        store: The store for the rows; it must be locked.
+        manifest: The manifest of the same campaign; it lists the jobs.
         kept: Folders of kept rows.
 
     Yields:
-        Each job that has rows now.
+        Each job that now has rows.
     """
     beside = [] if experiment.shared is None else _listed(store.folder.absolute().parent)
     others = [
@@ -92,7 +92,7 @@ def take_rows(
 
 
 def _of_study(experiment: Experiment, folders: Iterable[Path]) -> Iterator[tuple[Path, RowFolder, Manifest]]:
-    """Those that hold rows of the same study; what cannot be read is passed over."""
+    """The folders that hold rows of the same study; unreadable ones are skipped."""
     wanted = (experiment.study, experiment.revision, experiment.columns)
     for path in folders:
         try:
@@ -105,7 +105,7 @@ def _of_study(experiment: Experiment, folders: Iterable[Path]) -> Iterator[tuple
 
 
 def _listed(folder: Path) -> list[Path]:
-    """What is in a folder; nothing where it cannot be read."""
+    """The contents of a folder; empty if it cannot be read."""
     try:
         return [folder / name for name in Entry(folder).listed()]
     except (OSError, InputError):

@@ -1,4 +1,4 @@
-"""What an experiment is: a list of jobs, what each of them computes, and what is drawn of all their rows."""
+"""What an experiment is: a list of jobs, what each of them computes, and the picture of all their rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.errors import InputError
@@ -19,23 +19,25 @@ from holdfast.experiments.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SCALES", "Experiment", "Job", "differing_names"]
+    from holdfast.experiments.guests import Guest
+
+__all__ = ["SCALES", "Experiment", "Job", "differing_names", "no_plan"]
 
 SCALES = ("smoke", "laptop", "paper")
-"""Seconds, to see that it works; minutes to an hour on two cores; the paper's own numbers."""
+"""Seconds, to check that it works; minutes to an hour on two cores; the paper's own numbers."""
 
 _ID_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Job:
-    """One setting with one seed: what is run, stored and never run again.
+    """One setting with one seed: the unit that is run, stored and never run again.
 
     Attributes:
-        study: Of its experiment.
-        setting: Names and JSON values; texts, numbers and lists of them.
+        study: Study of its experiment.
+        setting: Names and JSON values: strings, numbers and lists of them.
         seed: Root of its random numbers.
-        revision: Of the experiment; a job of another revision is another job.
+        revision: Revision of the experiment; a job of another revision is another job.
     """
 
     study: str
@@ -45,33 +47,38 @@ class Job:
 
     def __post_init__(self) -> None:
         if not all(isinstance(name, str) and name.isidentifier() for name in self.setting):
-            raise InputError(f"setting must have names as Python has them, not {list(self.setting)}")
+            raise InputError(f"setting must have Python identifiers as names, not {list(self.setting)}")
         object.__setattr__(self, "setting", json_copy(dict(self.setting)))
         check_integer("seed", self.seed, 0)
         check_integer("revision", self.revision)
 
     @cached_property
     def id(self) -> str:
-        """Twelve hexadecimal digits that name the job: the same on every machine, on every day."""
+        """Twelve hexadecimal digits that identify the job: the same on every machine and every day."""
         named = {"study": self.study, "revision": self.revision, "setting": self.setting, "seed": self.seed}
         text = json.dumps(named, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:_ID_DIGITS]
 
     @property
     def title(self) -> str:
-        """The job in a line: ``k_max=8, rule=all, seed 3``."""
+        """The job in one line: ``k_max=8, rule=all, seed 3``."""
         return self.told(list(self.setting))
 
     def told(self, names: Sequence[str]) -> str:
-        """The job in a line with some names of its setting, and its seed."""
+        """The job in one line, with some names of its setting and its seed."""
         told = [f"{name}={self.setting[name]}" for name in names if name in self.setting]
         return ", ".join([*told, f"seed {self.seed}"])
 
 
 def differing_names(jobs: Sequence[Job]) -> list[str]:
-    """Names of the settings in which jobs differ."""
+    """Names of the settings in which the jobs differ."""
     names = dict.fromkeys(name for job in jobs for name in job.setting)
     return [name for name in names if len({json.dumps(job.setting.get(name)) for job in jobs}) > 1]
+
+
+def no_plan(reason: str, scale: str) -> NoReturn:
+    """The ``plan`` of an experiment whose jobs come from elsewhere; give it ``reason`` with ``partial``."""
+    raise InputError(reason)
 
 
 @dataclass(frozen=True)
@@ -79,20 +86,23 @@ class Experiment:
     """A figure, from its settings to its picture.
 
     Attributes:
-        label: ``fig:sync``; what users type, with or without the prefix.
-        title: What it shows, in a line.
-        columns: Of the rows that ``run`` returns. With a column ``seed`` among them a job stands for several runs,
-            and its own seed is no column.
+        label: ``fig:sync``; users type it with or without the prefix.
+        title: What it shows, in one line.
+        columns: Columns of the rows that ``run`` returns. If ``seed`` is among them, a job stands for several
+            runs, and its own seed is not a column.
         plan: Settings and seeds at a scale: ``plan("smoke")`` gives (setting, seed) pairs.
-        run: The rows of one job: all columns, as sequences of numbers of one length. The second argument is a
-            folder of the job's own, not made yet, that outlives a job that was stopped: for training into.
-        draw: The picture of all rows, with the settings' columns and the seed's beside them. Jobs may be missing.
-        summary: What is to be printed of the same rows, in lines of at most 80 letters.
-        notes: Sentences to be printed below: what the numbers are, and where this differs from the paper.
-        revision: To be raised when ``run`` changes, so that old rows are not taken for new ones.
-        shared: Name of a study that several experiments draw, with the same ``run``, columns and revision. A job
-            of theirs is one job: the rows of one are taken for another. None where nobody else has such jobs.
-        alone: Whether jobs are run one at a time: they measure time.
+        run: Returns the rows of one job: all columns, as sequences of numbers of the same length. The second
+            argument is the job's own folder, not yet made, which outlives an interrupted job: use it to train in.
+        draw: Draws all rows, with the columns of the settings and the seed beside them. Jobs may be missing.
+        summary: Lines to print about the same rows, of at most 80 characters.
+        notes: Sentences to print below: what the numbers are, and how this differs from the paper.
+        revision: Raise it when ``run`` changes, so that old rows are not mistaken for new ones.
+        shared: Name of a study that several experiments draw, with the same ``run``, columns and revision. They
+            share their jobs: the rows of one serve the others. None if no other experiment has such jobs.
+        alone: Whether to run jobs one at a time, because they measure time.
+        join: Returns the figure with other agents beside its own; call ``with_guests``. None if no agent can join.
+        job_title: Returns what a running job is called, the most telling first. None for its seed and the settings
+            in which the jobs differ.
         reference: Where another process finds the experiment; ``find_experiment`` fills it in.
     """
 
@@ -107,23 +117,25 @@ class Experiment:
     revision: int = 1
     shared: str | None = None
     alone: bool = False
+    join: Callable[[Sequence[Guest]], Experiment] | None = None
+    job_title: Callable[[Job], str] | None = None
     reference: str = ""
 
     @property
     def name(self) -> str:
-        """The label without its prefix, as users type it and files are called."""
+        """The label without its prefix, as typed by users and used in file names."""
         return self.label.removeprefix("fig:")
 
     @property
     def study(self) -> str:
-        """What its jobs belong to."""
+        """The study that its jobs belong to."""
         return self.label if self.shared is None else self.shared
 
     def jobs(self, scale: str) -> list[Job]:
         """All jobs of a scale.
 
         Raises:
-            ValueError: There is no such scale, or the plan is not one.
+            ValueError: There is no such scale, or the plan is not valid.
         """
         check_choice("scale", scale, SCALES)
         if self.label.startswith("fig:"):
@@ -137,7 +149,7 @@ class Experiment:
         return self.jobs_of(plan)
 
     def jobs_of(self, plan: Iterable[tuple[Mapping[str, Any], int]]) -> list[Job]:
-        """The jobs of (setting, seed) pairs, which must differ."""
+        """The jobs of (setting, seed) pairs, which must be distinct."""
         jobs = [Job(self.study, setting, seed, self.revision) for setting, seed in plan]
         if len({job.id for job in jobs}) != len(jobs):
             raise InputError(f"plan must list each setting with each seed once for {self.label}")

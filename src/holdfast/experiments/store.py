@@ -41,7 +41,7 @@ __all__ = [
     "Store",
     "flat_table",
     "place_entry",
-    "read_campaign",
+    "read_manifest_and_rows",
     "row_folder",
     "sentence_if_full",
     "table_bytes",
@@ -137,7 +137,7 @@ class Store(RowFolder):
             )
 
     def begin(self) -> None:
-        """Make the folders within, and clear away what a killed process left; only for who holds the lock.
+        """Make the folders within, and clear away what a killed process left; call it while holding the lock.
 
         Raises:
             ValueError: One of them is a link, or something else.
@@ -161,7 +161,7 @@ class Store(RowFolder):
         """The file of what a job said."""
         return self.entry / self.logs.name / f"{job_id}.log"
 
-    def place_of(self, job_id: str) -> Entry:
+    def job_folder(self, job_id: str) -> Entry:
         """The folder of a job's own, which need not be there."""
         return self.entry / self.runs.name / job_id
 
@@ -234,6 +234,13 @@ class KeptRows(RowFolder):
             raise InputError(f"{entry} is damaged: each line must begin with the id of a job")
         return columns, found
 
+    def is_begun(self) -> bool:
+        """Whether the file of rows is one that ``keep_rows`` wrote."""
+        try:
+            return bool(self._lines[0])
+        except InputError:
+            return False
+
     def stored(self) -> list[str]:
         """Ids of the jobs with rows.
 
@@ -286,7 +293,9 @@ def table_bytes(rows: Mapping[str, Any], columns: Sequence[str], label: str) -> 
     return rows_bytes({name: values.tolist() for name, values in arrays.items()})
 
 
-def read_campaign(folder: str | os.PathLike[str], experiment: Experiment | None = None) -> tuple[Manifest, Table]:
+def read_manifest_and_rows(
+    folder: str | os.PathLike[str], experiment: Experiment | None = None
+) -> tuple[Manifest, Table]:
     """The manifest of a campaign, and the rows of all its jobs as one table with the settings' columns.
 
     Args:

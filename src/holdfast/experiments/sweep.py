@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.core.errors import InputError
-from holdfast.experiments.spec import Experiment, Job
+from holdfast.core.checks import check_integer
+from holdfast.core.errors import InputError, InputTypeError
+from holdfast.experiments.spec import Experiment, Job, no_plan
 from holdfast.experiments.tables import Table, select
 from holdfast.policies.algorithms import find_algorithm, nearest_names
 from holdfast.stats.estimates import mean_interval
@@ -25,17 +27,32 @@ __all__ = ["SWEEP", "grid_jobs", "train_options"]
 
 COLUMNS = ("episode", "step", "return", "length", "decisions")
 
-_OPTIONS = ("environment", "env_kwargs", "env_label", "algo", "set", "steps", "episodes", "eval_every", "device")
-"""Names of a setting that are no arguments of the algorithm."""
+_OPTIONS = (
+    "environment",
+    "env_kwargs",
+    "env_label",
+    "algo",
+    "set",
+    "steps",
+    "episodes",
+    "eval_every",
+    "eval_episodes",
+    "n_envs",
+    "threads",
+    "device",
+)
+"""Names in a setting that are not arguments of the algorithm."""
+_OF_ITS_OWN = ("seed", "checkpoint_every", "keep_checkpoints")
+"""Options of a training that are not the user's in a sweep."""
 _HELD = "steps_per_decision"
-"""Name under which a setting tells for how many steps ``HoldAction`` holds every action there."""
+"""Name in a setting for the number of steps that ``HoldAction`` holds every action for."""
 _OF_ENV = "env."
-"""How names of the grid begin that are arguments of the environment."""
+"""Prefix of names in the grid that are arguments of the environment."""
 _TOLD = "of_env_"
-"""How a setting's names begin that are such arguments: as no option's and no algorithm's argument's do."""
+"""Prefix of such arguments in a setting, which no option and no algorithm's argument has."""
 _NAME_WIDTH = 44
 _LAST = 20
-"""Episodes whose mean return is compared."""
+"""Number of episodes whose mean return is compared."""
 
 
 def grid_jobs(
@@ -44,19 +61,22 @@ def grid_jobs(
     """The sweep of a grid, and its jobs.
 
     Args:
-        options: What all jobs have in common, as ``holdfast.runs.train`` takes it.
-        grid: Values of arguments of the algorithm, of ``algo``, or, as ``env.NAME``, of arguments of the
-            environment; every combination is a setting. Where the environment holds every action for k steps by
+        options: Options that all jobs share, as for ``holdfast.runs.train``.
+        grid: Values of arguments of the algorithm, of ``algo`` or, as ``env.NAME``, of arguments of the
+            environment; every combination is a setting. If the environment holds every action for k steps by
             ``HoldAction``, ``steps`` and ``eval_every`` are divided by k, so that all settings spend the same time
-            in it, and the discount factor of a decision is γ^k unless the grid or ``set`` name another.
-        n_seeds: Each is trained with the seeds 0..n_seeds − 1.
+            in it, and the discount factor of a decision is γ^k unless the grid or ``set`` names another.
+        n_seeds: Number of seeds; each setting is trained with the seeds 0..n_seeds − 1.
 
     Raises:
-        ValueError: A setting will not do; nothing has been trained.
+        ValueError: A setting is invalid; nothing has been trained.
     """
-    from holdfast.runs.config import make_config
+    from holdfast.runs.options import make_config
     from holdfast.runs.training import check_agent
 
+    options = _shared(options)
+    grid = _checked_grid(grid)
+    check_integer("seeds", n_seeds)
     settings = []
     for point in itertools.product(*grid.values()):
         named = dict(zip(grid, point, strict=True))
@@ -87,7 +107,7 @@ def grid_jobs(
         setting = _following_the_hold(_setting(options, named), known["gamma"].default)
         config = make_config(train_options(setting))
         check_agent(config)
-        # A map file becomes its map: it may be another one tomorrow, or not be there.
+        # A map file is replaced by its map, because the file may change or disappear.
         setting |= {"environment": config.environment, "env_label": config.label}
         setting |= {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
         settings.append(setting)
@@ -97,8 +117,33 @@ def grid_jobs(
     return sweep, sweep.jobs_of(plan)
 
 
+def _checked_grid(grid: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """The grid with its values as lists, or an error where an argument has no such list."""
+    if isinstance(grid, Mapping):
+        several = [
+            isinstance(values, Iterable) and not isinstance(values, str | Mapping) for values in grid.values()
+        ]
+        found = {name: list(values) for name, values in grid.items()} if all(several) else {"": []}
+        if all(found.values()):
+            return found
+    raise InputTypeError(
+        f"grid must have a list of values for each argument, as {{'k_max': [2, 4]}} has, not {grid!r}", "grid"
+    )
+
+
+def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that all jobs share, by the names that a setting has for them."""
+    from holdfast.runs.options import named_options
+
+    found = named_options(options)
+    for name in _OF_ITS_OWN:
+        if name in found:
+            raise InputError(f"options must not have {name!r}, which a sweep sets for each of its trainings")
+    return {"env_label" if name == "label" else name: value for name, value in found.items()}
+
+
 def _setting(options: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with one point of the grid: arguments of the environment among its own, and by name to be told."""
+    """Options with one point of the grid; arguments of the environment join its own, and are listed by name."""
     own = {name.removeprefix(_OF_ENV): value for name, value in named.items() if name.startswith(_OF_ENV)}
     if not own:
         return {**options, **named}
@@ -108,12 +153,12 @@ def _setting(options: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, 
 
 
 def _following_the_hold(setting: dict[str, Any], usual_gamma: float) -> dict[str, Any]:
-    """The same time in the environment, and the discount of k steps, where every action is held for k of them."""
-    from holdfast.envs import make_env
+    """The same time in the environment, and the discount of k steps, if every action is held for k steps."""
+    from holdfast.envs import NamedFailures, make_env
     from holdfast.envs.hold_action import steps_per_decision
-    from holdfast.runs.config import DEFAULT_STEPS
+    from holdfast.runs.options import DEFAULT_STEPS
 
-    env = make_env(setting["environment"], **setting.get("env_kwargs", {}))
+    env = NamedFailures(make_env(setting["environment"], **setting.get("env_kwargs", {})))
     try:
         held = steps_per_decision(env)
     finally:
@@ -131,7 +176,7 @@ def _following_the_hold(setting: dict[str, Any], usual_gamma: float) -> dict[str
 
 
 def train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting as ``holdfast.runs.train`` takes it."""
+    """A setting as options for ``holdfast.runs.train``."""
     options = {name: setting[name] for name in _OPTIONS if setting.get(name) is not None}
     if "env_label" in options:
         options["label"] = options.pop("env_label")
@@ -144,21 +189,21 @@ def train_options(setting: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run(job: Job, place: Path) -> Mapping[str, Any]:
-    """Train; a row per episode."""
+    """Train; return one row per episode."""
     from holdfast.experiments.training import episode_columns, train_job
 
     trained = train_job({**train_options(job.setting), "seed": job.seed}, place)
     episodes = episode_columns(trained, COLUMNS)
-    # Steps of the environment, not decisions, so that settings are compared over the same time.
+    # Environment steps, not decisions, so that settings are compared over the same time.
     for name in ("step", "length"):
         episodes[name] = episodes[name] * job.setting.get(_HELD, 1)
     if len(episodes["episode"]) == 0:
-        raise InputError("no episode ended within the steps that were trained: train for more")
+        raise InputError("no episode ended within the trained steps: train for more")
     return episodes
 
 
 def draw_sweep(rows: Table) -> Figure:
-    """The return of the training episodes over steps: one curve per setting, the mean over seeds."""
+    """The return of training episodes over steps: one curve per setting, the mean over seeds."""
     from holdfast.draw import Curve, Panel, draw_curves
     from holdfast.draw.style import PALETTE
     from holdfast.runs.curves import mean_curve, rolling_mean
@@ -179,7 +224,7 @@ def draw_sweep(rows: Table) -> Figure:
 
 
 def summary(rows: Table) -> list[str]:
-    """A line per setting: mean of the last returns over seeds, with its interval."""
+    """One line per setting: mean of the last returns over seeds, with its interval."""
     found = []
     for name, own in _settings(rows):
         last = np.array([select(own, seed=seed)["return"][-_LAST:].mean() for seed in np.unique(own["seed"])])
@@ -189,7 +234,7 @@ def summary(rows: Table) -> list[str]:
     if width <= _NAME_WIDTH:
         lines = [f"{'setting':<{width}}  {'seeds':>5}  {'return':>10}  95 % interval"]
         return lines + [f"{name:<{width}}  {n:>5}  {told:>10}  {half}".rstrip() for name, n, told, half in found]
-    # Long names have lines of their own: cut off they could not be told apart.
+    # Long names get their own lines: cut off, they could not be told apart.
     lines = [f"{'setting':<10}  {'seeds':>5}  {'return':>10}  95 % interval"]
     for name, n, told, half in found:
         lines += textwrap.wrap(name, 79, subsequent_indent="    ", break_on_hyphens=False)
@@ -210,7 +255,7 @@ def _settings(rows: Table) -> Iterator[tuple[str, Table]]:
 
 
 def _typed(name: str) -> str:
-    """A name of a setting as it was typed."""
+    """The name of a setting as it was typed."""
     return f"{_OF_ENV}{name.removeprefix(_TOLD)}" if name.startswith(_TOLD) else name
 
 
@@ -218,15 +263,11 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def _no_plan(scale: str) -> list[tuple[Mapping[str, Any], int]]:
-    raise InputError("a sweep has no scale: its jobs are those of its grid")
-
-
 SWEEP = Experiment(
     label="sweep",
     title="a sweep",
     columns=COLUMNS,
-    plan=_no_plan,
+    plan=partial(no_plan, "a sweep has no scale: its jobs are those of its grid"),
     run=run,
     draw=draw_sweep,
     summary=summary,

@@ -1,4 +1,4 @@
-"""Tables of rows: columns by name, as arrays of one length."""
+"""Tables of rows: columns by name, as arrays of the same length."""
 
 from __future__ import annotations
 
@@ -12,15 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.errors import InputError
 from holdfast.files import make_folders, replace_file
+from holdfast.stats.estimates import mean_interval
 
-__all__ = ["Table", "matrix", "select", "setting_column", "table_length", "titled_parts", "write_csv"]
+__all__ = [
+    "Table",
+    "matrix",
+    "select",
+    "setting_column",
+    "table_length",
+    "titled_parts",
+    "with_interval",
+    "write_csv",
+]
 
 Table = dict[str, NDArray[Any]]
-"""Columns by name: float64 for numbers, texts otherwise, bools where every value is one."""
-
-Floats = NDArray[np.float64]
+"""Columns by name: float64 for numbers, bools if every value is one, strings otherwise."""
 
 
 def table_length(table: Mapping[str, Any]) -> int:
@@ -33,13 +42,13 @@ def select(table: Table, **where: Any) -> Table:
     mask = np.ones(table_length(table), dtype=bool)
     for name, value in where.items():
         if name not in table:
-            raise InputError(f"rows must have the column {name!r}, and they have {', '.join(table)}")
+            raise InputError(f"rows must have the column {name!r}, but they have {', '.join(table)}")
         mask &= np.isin(table[name], value) if isinstance(value, list | tuple) else table[name] == value
     return {name: column[mask] for name, column in table.items()}
 
 
 def titled_parts(table: Table, name: str, titles: Mapping[Any, str]) -> dict[str, Table]:
-    """The rows of each value of a column, by the value's title; values without rows are left out."""
+    """The rows for each value of a column, by the value's title; values without rows are left out."""
     parts = {title: select(table, **{name: value}) for value, title in titles.items()}
     return {title: own for title, own in parts.items() if table_length(own) > 0}
 
@@ -49,22 +58,22 @@ def matrix(table: Table, value: str, over: str, by: str = "seed") -> tuple[Float
 
     Args:
         table: Rows of one setting.
-        value: The column of the values.
-        over: The column that counts: episodes, iterations, steps.
-        by: The column that tells runs apart.
+        value: Column of the values.
+        over: Column that counts: episodes, iterations, steps.
+        by: Column that identifies the runs.
 
     Returns:
-        What is counted, (n,), and the values, (run, n), runs in the order of ``by``.
+        The counts, (n,), and the values, (run, n), with runs in the order of ``by``.
 
     Raises:
-        ValueError: The runs do not share what is counted, or have a value of it twice.
+        ValueError: The runs do not share the same counts, or repeat one.
     """
     order = np.lexsort((table[over], table[by]))
     runs, counts = np.unique(table[by], return_counts=True)
     if len(runs) == 0:
-        raise InputError(f"rows must be at least one to be arranged by {by}")
+        raise InputError(f"there must be at least one row to arrange by {by}")
     if len(set(counts)) != 1:
-        raise InputError(f"rows must have as many values of {over} for each {by}")
+        raise InputError(f"rows must have the same number of values of {over} for each {by}")
     shape = len(runs), int(counts[0])
     counted = table[over][order].reshape(shape)
     if (counted != counted[0]).any() or (np.diff(counted[0]) == 0).any():
@@ -73,10 +82,10 @@ def matrix(table: Table, value: str, over: str, by: str = "seed") -> tuple[Float
 
 
 def setting_column(values: Sequence[Any], lengths: Sequence[int]) -> NDArray[Any]:
-    """The column of one name of the settings: each job's value, as often as it has rows; None where it has none.
+    """The column of one name of the settings: each job's value, once per row; None means that it has none.
 
-    Numbers stay numbers, with NaN where there is none, if there is nothing else; so do bools, if all have one.
-    Otherwise it is a column of texts.
+    If all values are numbers or missing, the column has numbers, with NaN for missing ones; if all are bools,
+    bools. Otherwise it is a column of strings.
     """
     if all(isinstance(value, bool) for value in values):
         column = np.array(values, dtype=bool)
@@ -95,15 +104,21 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def with_interval(values: Floats) -> str:
+    """The mean of one number per run, with half the width of its 95 % interval where there are several."""
+    mean, _, high = map(float, mean_interval(values))
+    return f"{mean:.1f}" + ("" if np.isnan(high) else f" ±{high - mean:.1f}")
+
+
 def write_csv(table: Table, path: Path) -> Path:
-    """Write a table, as a whole or not at all; reading gives the same numbers, to the last bit."""
+    """Write a table, as a whole or not at all; reading it gives the same numbers, to the last bit."""
     make_folders(path.parent)
     with replace_file(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(table)
         writer.writerows(zip(*(_cells(column) for column in table.values()), strict=True))
-        # The file is closed by who has opened it.
+        # Whoever opened the file closes it.
         text.detach()
     return path
 

@@ -1,7 +1,7 @@
 """What makes PerQ-learning work on the grids: its exploration, its update, its bootstrap, or the padding?
 
-Every part is taken away by itself, under three choices that the paper leaves open. It has no label of the paper:
-``holdfast reproduce holdfast.experiments.tabular_ablation:PARTS --scale paper``.
+One part at a time is taken away, under three choices that the paper leaves open. This is not a figure of the
+paper: ``holdfast reproduce holdfast.experiments.tabular_ablation:PARTS --scale paper``.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ AGENTS = (
     temporl(8),
     plain_q(),
 )
-"""The whole; without held exploration; held exploration alone; without the bootstrap, padded and as printed;
-TempoRL; and neither exploration nor update."""
+"""All of PerQ-learning; without held exploration; held exploration alone; without the bootstrap, padded and as
+printed; TempoRL; and neither exploration nor update."""
 
 CHOICES: Mapping[str, Learning] = {
     "zero initial values, 100 steps": Learning(),
     "initial values N(0, .01²)": Learning(initial_std=0.01),
     "1,000 steps per episode": Learning(step_limit=1000),
 }
-"""What is learned with, by what is told of it."""
+"""The settings of learning, by their titles."""
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Everybody on every grid, with every choice."""
+    """All agents on every grid, with every choice."""
     for learning in CHOICES.values():
         yield from plan_curves(AGENTS, SIZES[scale], learning)
 
@@ -66,12 +66,12 @@ def rows_of_choice(rows: Table, choice: str) -> Table:
 
 
 def draw_parts(rows: Table) -> Figure:
-    """Greedy returns over episodes, a row for each choice."""
+    """Greedy returns over episodes, one row per choice."""
     return draw_returns_by_row({choice: (rows_of_choice(rows, choice), agent_lines(AGENTS)) for choice in CHOICES})
 
 
 def summary(rows: Table) -> list[str]:
-    """Scores of everybody with each choice, and how far the whole is above its parts."""
+    """Scores of all agents with each choice, and how far all of PerQ-learning is above its parts."""
     lines = []
     for choice in CHOICES:
         own = rows_of_choice(rows, choice)

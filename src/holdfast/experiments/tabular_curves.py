@@ -1,21 +1,21 @@
-"""Learning curves of the tabular learners, which several figures share: who learns where, and what is kept of it.
+"""Learning curves of the tabular learners, which several figures share: who learns where, and what is stored.
 
-A job is one agent on one grid with a block of seeds. After each training episode there is a greedy one; both
-returns are stored, as means over blocks of episodes.
+A job is one agent on one grid with a block of seeds. A greedy episode follows each training episode; both returns
+are stored, as means over blocks of episodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.decomposition import equal_updates_per_step
+from holdfast.experiments.guests import Guest, check_guests
 from holdfast.experiments.spec import Job
 
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ __all__ = [
     "NOTES",
     "SIZES",
     "STUDY",
-    "Agent",
+    "GridAgent",
     "Learning",
     "Size",
     "equal_q",
     "ez_q",
+    "joining",
     "learn",
     "msa",
     "one_step_per_q",
@@ -44,13 +45,12 @@ __all__ = [
     "temporl",
 ]
 
-Floats = NDArray[np.float64]
 
 STUDY = "grids"
-"""What the jobs of all these figures belong to."""
+"""The study that the jobs of all these figures belong to."""
 
 COLUMNS = ("seed", "episode", "return", "greedy")
-"""Of the rows: ``return`` is that of the training episodes, ``greedy`` that of the greedy ones."""
+"""Columns of the rows: ``return`` is that of training episodes, ``greedy`` that of greedy ones."""
 
 GRIDS: Mapping[str, str] = {
     "cliff": "Cliff",
@@ -58,25 +58,25 @@ GRIDS: Mapping[str, str] = {
     "zigzag": "ZigZag",
     "frozen-lake": "FrozenLake 16x16",
 }
-"""Titles by name; a frozen lake is another map for each seed, and the same one for each agent."""
+"""Titles by name; a frozen lake is a different map for each seed, but the same for each agent."""
 
 NOTES = (
     "A score is the mean greedy return over all episodes of a run, ± 95 % interval (Student's) over the runs; "
-    "curves are means over blocks of episodes. Greedy episodes draw among equals.",
+    "curves are means over blocks of episodes. Greedy episodes break ties at random.",
     "Differs from the paper: α = .1 and zero initial values instead of .01 and N(0, 1), with which nothing is "
-    "learned in time; the step limit, 100, is not in it (see: holdfast docs errata).",
+    "learned in time; the step limit of 100, where the paper states none (see: holdfast docs errata).",
 )
-"""What is to be said of all these figures."""
+"""Notes for all these figures."""
 
 
 @dataclass(frozen=True)
-class Agent:
-    """Who learns.
+class GridAgent:
+    """An agent that learns in a study.
 
     Attributes:
-        name: What it is called in rows, legends and tables.
-        algorithm: Its name in ``holdfast.policies.algorithms``.
-        arguments: Of the learner, as JSON values; those that all agents share are in ``Learning``.
+        name: Name in rows, legends and tables.
+        algorithm: Algorithm's name in ``holdfast.policies.algorithms``.
+        arguments: Learner's arguments, as JSON values; those that all agents share are in ``Learning``.
     """
 
     name: str
@@ -84,44 +84,44 @@ class Agent:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-def plain_q() -> Agent:
+def plain_q() -> GridAgent:
     """Q-learning."""
-    return Agent("Q", "q", {"updates_per_step": 1.0})
+    return GridAgent("Q", "q", {"updates_per_step": 1.0})
 
 
-def repeated_q(k_max: int) -> Agent:
-    """Q-learning that learns from each step K_max times, as the paper has it."""
-    return Agent(f"Q x{k_max}", "q", {"updates_per_step": float(k_max)})
+def repeated_q(k_max: int) -> GridAgent:
+    """Q-learning that learns from each step K_max times, as in the paper."""
+    return GridAgent(f"Q x{k_max}", "q", {"updates_per_step": float(k_max)})
 
 
-def equal_q(k_max: int) -> Agent:
-    """Q-learning that makes as many updates per step as PerQ-learning does if κ is uniform."""
-    return Agent(f"Q equal to PerQ{k_max}", "q", {"updates_per_step": equal_updates_per_step(k_max)})
+def equal_q(k_max: int) -> GridAgent:
+    """Q-learning with as many updates per step as PerQ-learning makes if κ is uniform."""
+    return GridAgent(f"Q equal to PerQ{k_max}", "q", {"updates_per_step": equal_updates_per_step(k_max)})
 
 
-def per_q(k_max: int) -> Agent:
+def per_q(k_max: int) -> GridAgent:
     """PerQ-learning."""
-    return Agent(f"PerQ{k_max}", "perq", {"k_max": k_max})
+    return GridAgent(f"PerQ{k_max}", "perq", {"k_max": k_max})
 
 
-def one_step_per_q(k_max: int) -> Agent:
+def one_step_per_q(k_max: int) -> GridAgent:
     """PerQ-learning whose random actions last one step: its update without its exploration."""
-    return Agent(f"PerQ{k_max} explore k=1", "perq", {"k_max": k_max, "exploration": "primitive"})
+    return GridAgent(f"PerQ{k_max} explore k=1", "perq", {"k_max": k_max, "exploration": "primitive"})
 
 
-def ez_q(k_max: int) -> Agent:
+def ez_q(k_max: int) -> GridAgent:
     """Q-learning whose random actions are held: the exploration without the update."""
-    return Agent(f"εz{k_max}", "ez-q", {"k_max": k_max})
+    return GridAgent(f"εz{k_max}", "ez-q", {"k_max": k_max})
 
 
-def msa(k_max: int, is_padded: bool = False) -> Agent:
-    """MSA-Q-learning as the paper has it, or with the durations beyond a terminal updated too."""
-    return Agent(f"MSA{k_max}{' padded' * is_padded}", "msa-q", {"k_max": k_max, "pad_terminal": is_padded})
+def msa(k_max: int, is_padded: bool = False) -> GridAgent:
+    """MSA-Q-learning as in the paper, or padded: durations beyond the end of an episode are updated too."""
+    return GridAgent(f"MSA{k_max}{' padded' * is_padded}", "msa-q", {"k_max": k_max, "pad_terminal": is_padded})
 
 
-def temporl(k_max: int, is_padded: bool = True) -> Agent:
-    """TempoRL, padded likewise unless told otherwise."""
-    return Agent(
+def temporl(k_max: int, is_padded: bool = True) -> GridAgent:
+    """TempoRL, padded by default."""
+    return GridAgent(
         f"TempoRL{k_max}{' padded' * is_padded}", "temporl-q", {"k_max": k_max, "pad_terminal": is_padded}
     )
 
@@ -136,7 +136,7 @@ class Learning:
         epsilon_decay: ε of episode t is ``epsilon_decay`` to the power of t.
         initial_std: Standard deviation of the initial values, whose mean is zero.
         step_limit: Steps after which an episode is truncated.
-        greedy_ties: How greedy episodes choose among equals; the first action is a harmless one on these grids.
+        greedy_ties: How greedy episodes break ties; the first action is a harmless one on these grids.
     """
 
     alpha: float = 0.1
@@ -156,9 +156,9 @@ class Size:
     """How much is learned at a scale.
 
     Attributes:
-        runs: Seeds 0..runs − 1 of each curve.
-        episodes: Of each run, by the grid's name; other grids are left out.
-        points: Blocks that the episodes of a curve are cut into, at most.
+        runs: Number of runs per curve, with the seeds 0..runs − 1.
+        episodes: Number of episodes per run, by the grid's name; other grids are left out.
+        points: Largest number of blocks into which the episodes of a curve are divided.
     """
 
     runs: int
@@ -173,13 +173,25 @@ SIZES: Mapping[str, Size] = {
     "laptop": Size(10, _ALL, 30),
     "paper": Size(50, _ALL, 30),
 }
-"""By scale. Blocks of 20 and 200 episodes keep the rows of all runs small enough to be committed."""
+"""Sizes by scale. Blocks of 20 and 200 episodes keep the rows of all runs small enough to be committed."""
+
+
+def joining(guests: Sequence[Guest], beside: Sequence[GridAgent]) -> list[GridAgent]:
+    """Agents that join a figure of these curves, beside its own.
+
+    Raises:
+        ValueError: One cannot.
+    """
+    names = [agent.name for agent in beside]
+    shared = (*vars(Learning()), "epsilon", *_NOT_OF_THE_LEARNER)
+    check_guests(guests, is_deep=False, beside=names, shared=shared)
+    return [GridAgent(guest.name, guest.algorithm, guest.arguments) for guest in guests]
 
 
 def plan_curves(
-    agents: Sequence[Agent], size: Size, learning: Learning | None = None
+    agents: Sequence[GridAgent], size: Size, learning: Learning | None = None
 ) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """One job for each agent on each grid, the grids that take longest first."""
+    """One job for each agent on each grid, slowest grids first."""
     shared = vars(learning or Learning())
     for grid, episodes in sorted(size.episodes.items(), key=lambda item: -item[1]):
         sizes = {"episodes": episodes, "block": _block(episodes, size.points), "runs": size.runs}
@@ -189,7 +201,7 @@ def plan_curves(
 
 
 def _block(episodes: int, points: int) -> int:
-    """Episodes of a block: as few as can be, such that all blocks are of one length."""
+    """Episodes per block: as few as possible, such that all blocks have the same length."""
     return next(length for length in range(-(-episodes // points), episodes + 1) if episodes % length == 0)
 
 
@@ -200,23 +212,32 @@ def learn(setting: Mapping[str, Any], seeds: Sequence[int], evaluate: bool = Tru
     """The runs of one setting."""
     from holdfast.core.schedules import Exponential
     from holdfast.envs import FrozenLake16, make_env
+    from holdfast.mdp import TabularMDP
     from holdfast.policies.algorithms import find_algorithm
+    from holdfast.policies.arguments import as_python
 
     arguments = {name: value for name, value in setting.items() if name not in _NOT_OF_THE_LEARNER}
-    learner = find_algorithm(setting["algorithm"]).load()
+    algorithm = find_algorithm(setting["algorithm"])
+    learner = algorithm.load()(
+        epsilon=Exponential(setting["epsilon_decay"]), **as_python(arguments), **algorithm.stands_for
+    )
     # A learner's limit can only shorten the grid's own.
     limit = {"step_limit": setting["step_limit"]}
-    env = (
-        partial(FrozenLake16, **limit) if setting["grid"] == "frozen-lake" else make_env(setting["grid"], **limit)
-    )
-    result: FitResult = learner(epsilon=Exponential(setting["epsilon_decay"]), **arguments).fit(
-        env, setting["episodes"], seeds, loop="compiled", evaluate=evaluate
-    )
+
+    def make(seed: int) -> Any:
+        env = (
+            FrozenLake16(seed, **limit) if setting["grid"] == "frozen-lake" else make_env(setting["grid"], **limit)
+        )
+        # An update in Python meets the same model, and the same draws.
+        return env if learner.is_compiled else TabularMDP.from_gymnasium(env, setting["gamma"])
+
+    loop = "compiled" if learner.is_compiled else "python"
+    result: FitResult = learner.fit(make, setting["episodes"], seeds, loop=loop, evaluate=evaluate)
     return result
 
 
 def run_curves(job: Job, place: Path) -> dict[str, Any]:
-    """Returns of all runs of a job, each row the mean over a block of episodes, named by its last one."""
+    """Returns of all runs of a job; each row is the mean over a block of episodes, named by its last one."""
     setting = job.setting
     seeds = range(job.seed, job.seed + setting["runs"])
     result = learn(setting, seeds)

@@ -1,4 +1,4 @@
-"""What is shown of the tabular learning curves: panels of greedy returns, and tables of scores."""
+"""The results of the tabular learning curves: panels of greedy returns, and tables of scores."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.experiments.tables import Table, matrix, select
-from holdfast.experiments.tabular_curves import GRIDS, Agent
+from holdfast.experiments.tabular_curves import GRIDS, GridAgent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,6 @@ __all__ = [
     "shaded_lines",
 ]
 
-Floats = NDArray[np.float64]
 
 _NAME_WIDTH = 21
 _CELL_WIDTH = 14
@@ -40,9 +39,9 @@ class Line:
     """How an agent is drawn.
 
     Attributes:
-        agent: Its name.
-        color: Of its curve.
-        dash: Which of the dash patterns.
+        agent: Agent's name.
+        color: Colour of its curve.
+        dash: Number of the dash pattern.
     """
 
     agent: str
@@ -50,8 +49,8 @@ class Line:
     dash: int = 0
 
 
-def agent_lines(agents: Sequence[Agent]) -> list[Line]:
-    """Everybody in the colour of the algorithm, the second of a colour dashed."""
+def agent_lines(agents: Sequence[GridAgent]) -> list[Line]:
+    """Each agent in the colour of its algorithm; the second of a colour is dashed."""
     from holdfast.draw import algorithm_color
 
     lines: list[Line] = []
@@ -61,8 +60,8 @@ def agent_lines(agents: Sequence[Agent]) -> list[Line]:
     return lines
 
 
-def shaded_lines(agents: Sequence[Agent]) -> list[Line]:
-    """Agents of one algorithm in shades of blue, the darker the later."""
+def shaded_lines(agents: Sequence[GridAgent]) -> list[Line]:
+    """Agents of one algorithm in shades of blue, later ones darker."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
@@ -73,10 +72,10 @@ def shaded_lines(agents: Sequence[Agent]) -> list[Line]:
 
 
 def draw_returns_by_row(rows: Mapping[str, tuple[Table, Sequence[Line]]]) -> Figure:
-    """Greedy returns over episodes: a row of panels for each title, with its table and its lines.
+    """Greedy returns over episodes: one row of panels per title, with its table and its lines.
 
-    Rows of which there is nothing yet are left out. Returns lie between −1 and 1; so do the axes, though the
-    intervals of a few runs reach further.
+    Titles without rows are left out. Returns lie between −1 and 1, and so do the axes, although the intervals of
+    few runs reach further.
     """
     from holdfast.draw import draw_curve_rows
 
@@ -85,13 +84,13 @@ def draw_returns_by_row(rows: Mapping[str, tuple[Table, Sequence[Line]]]) -> Fig
     return draw_curve_rows(shown, "episode", "greedy return", limits=(-1.08, 1.08))
 
 
-def has_rows(rows: Table, agents: Sequence[Agent], beside: Agent) -> bool:
-    """Whether there are rows of one of the agents, not counting the one that stands in every row of panels."""
+def has_rows(rows: Table, agents: Sequence[GridAgent], beside: GridAgent) -> bool:
+    """Whether any of the agents has rows, not counting the one that is in every row of panels."""
     return any((rows["agent"] == agent.name).any() for agent in agents if agent.name != beside.name)
 
 
 def curve_panels(rows: Table, lines: Sequence[Line]) -> list[Panel]:
-    """A panel of greedy returns for each grid that there are rows of: mean and 95 % interval over runs."""
+    """A panel of greedy returns for each grid that has rows: mean and 95 % interval over runs."""
     from holdfast.draw import Panel
 
     panels = []
@@ -117,19 +116,19 @@ def _curve(rows: Table, grid: str, line: Line) -> Curve | None:
 
 
 def scores(rows: Table, agent: str, grid: str) -> Floats | None:
-    """Mean greedy return over all episodes of each run, (run,), which is higher for who learns sooner.
+    """Mean greedy return over all episodes of each run, (run,), which is higher if an agent learns sooner.
 
-    None where there are no rows of it.
+    None if there are no rows.
     """
     own = select(rows, grid=grid, agent=agent)
     return matrix(own, "greedy", "episode")[1].mean(axis=1) if len(own["seed"]) > 0 else None
 
 
 def score_lines(rows: Table, minus: str | None = None) -> list[str]:
-    """A table of the scores' means and 95 % intervals, a line per agent and a column per grid.
+    """A table of the scores' means and 95 % intervals, with one line per agent and one column per grid.
 
     Args:
-        rows: Of all jobs.
+        rows: Rows of all jobs.
         minus: Show how far the scores of this agent are above those of the others, seed by seed.
     """
     grids = _grids(rows)
@@ -149,11 +148,10 @@ def score_lines(rows: Table, minus: str | None = None) -> list[str]:
 
 
 def aggregate_lines(rows: Table, other: str = "Q") -> list[str]:
-    """A table over all grids, a line per agent.
+    """A table over all grids, with one line per agent.
 
-    It has the interquartile mean of the scores, and how likely a run of the agent beats one of ``other`` on the
-    same grid, each with a 95 % interval of the stratified bootstrap. Agents whose runs are not all there yet are
-    left out.
+    It has the interquartile mean of the scores, and the probability that a run of the agent beats one of ``other``
+    on the same grid, each with a 95 % stratified bootstrap interval. Agents with missing runs are left out.
     """
     from holdfast.stats.aggregates import interquartile_mean
     from holdfast.stats.bootstrap import bootstrap_estimate
@@ -176,7 +174,7 @@ def aggregate_lines(rows: Table, other: str = "Q") -> list[str]:
 
 
 def _over_grids(rows: Table, agent: str) -> Floats | None:
-    """Scores of an agent, (run, grid); None where some are missing."""
+    """Scores of an agent, (run, grid); None if some are missing."""
     found = [scores(rows, agent, grid) for grid in _grids(rows)]
     known = [own for own in found if own is not None]
     if len(known) < len(found) or len({len(own) for own in known}) != 1:
@@ -193,7 +191,7 @@ def _agents(rows: Table) -> list[str]:
 
 
 def _told(values: Floats, is_signed: bool) -> str:
-    """Mean and half the width of its interval."""
+    """Mean, and half the width of its interval."""
     from holdfast.stats.estimates import mean_interval
 
     mean, _, high = mean_interval(values)

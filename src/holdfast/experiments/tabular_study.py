@@ -1,6 +1,7 @@
 """All tabular learners and their variants on all grids: more than the paper's figures show.
 
-It has no label of the paper: ``holdfast reproduce holdfast.experiments.tabular_study:ALL_LEARNERS --scale paper``.
+This is not a figure of the paper:
+``holdfast reproduce holdfast.experiments.tabular_study:ALL_LEARNERS --scale paper``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from holdfast.experiments.tabular_curves import (
     NOTES,
     SIZES,
     STUDY,
-    Agent,
+    GridAgent,
     equal_q,
     ez_q,
     msa,
@@ -36,14 +37,14 @@ __all__ = ["ALL_LEARNERS", "draw_study"]
 _K_VALUES = (4, 8, 16)
 
 _VARIANTS = [
-    Agent("PerQ8 primitive", "perq", {"k_max": 8, "target_value": "primitive"}),
-    Agent("PerQ8 interrupted", "perq", {"k_max": 8, "interrupt_margin": 0.0}),
-    Agent("PerQ8 few decisions", "perq", {"k_max": 8, "decision_tolerance": 0.0}),
+    GridAgent("PerQ8 primitive", "perq", {"k_max": 8, "target_value": "primitive"}),
+    GridAgent("PerQ8 interrupted", "perq", {"k_max": 8, "interrupt_margin": 0.0}),
+    GridAgent("PerQ8 few decisions", "perq", {"k_max": 8, "decision_tolerance": 0.0}),
 ]
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Everybody on every grid."""
+    """All agents on every grid."""
     agents = [plain_q()]
     for k in _K_VALUES:
         agents += _row(k)
@@ -51,8 +52,8 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
     return plan_curves([*agents, *_VARIANTS], SIZES[scale])
 
 
-def _row(k_max: int) -> list[Agent]:
-    """PerQ-learning, and whoever else holds actions."""
+def _row(k_max: int) -> list[GridAgent]:
+    """PerQ-learning, and all others that hold actions."""
     padding = (False, True)
     return [
         per_q(k_max),
@@ -63,14 +64,14 @@ def _row(k_max: int) -> list[Agent]:
 
 
 def draw_study(rows: Table) -> Figure:
-    """Greedy returns over episodes, a row for each K_max, and one for the variants of PerQ-learning."""
+    """Greedy returns over episodes, one row per K_max, and one for the variants of PerQ-learning."""
     lines = {f"K = {k}": [*_row(k), plain_q()] for k in _K_VALUES}
     lines["variants"] = [per_q(8), *_VARIANTS]
     return draw_returns_by_row({title: (rows, agent_lines(agents)) for title, agents in lines.items()})
 
 
 def summary(rows: Table) -> list[str]:
-    """Scores of everybody, and how far PerQ-learning is above them."""
+    """Scores of all agents, and how far PerQ-learning is above them."""
     return [*score_lines(rows), "", *score_lines(rows, minus=per_q(8).name)]
 
 

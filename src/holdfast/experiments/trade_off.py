@@ -1,9 +1,10 @@
-"""Trade-offs: policies for several decision costs, solved or trained; their returns and their decisions."""
+"""Trade-offs: policies for several decision costs, solved or trained, with their returns and decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from holdfast.core.checks import check_real
 from holdfast.core.errors import InputError
-from holdfast.experiments.spec import Experiment, Job
+from holdfast.experiments.spec import Experiment, Job, no_plan
 from holdfast.experiments.sweep import grid_jobs, train_options
 from holdfast.experiments.tables import Table, select
 
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["TRADE_OFF", "is_solvable", "solved_jobs", "trade_off_points", "trained_jobs"]
 
 COLUMNS = ("tolerance", "is_tolerant", "return", "decisions", "length")
-"""Of an episode, first those without a tolerance, then those of the tolerance that was chosen."""
+"""One row per episode: first those without a tolerance, then those with the chosen tolerance."""
 
 _EPISODES, _SOLVED = "evaluation_episodes", "solved"
-"""Names of a setting that are neither options nor arguments of the algorithm."""
+"""Names in a setting that are neither options nor arguments of the algorithm."""
 _LONGEST_SOLVED = 10_000
-"""Steps after which an episode of an exact policy is cut where the environment sets no limit."""
+"""Steps after which an exact policy's episode is cut off if the environment sets no limit."""
 
 
 def is_solvable(env: gymnasium.Env[Any, Any]) -> bool:
-    """Whether an environment shows its transitions, so that nothing has to be trained."""
+    """Whether an environment exposes its transitions, so that nothing has to be trained."""
     from holdfast.mdp import TabularMDP
 
     try:
@@ -47,16 +48,16 @@ def is_solvable(env: gymnasium.Env[Any, Any]) -> bool:
 def solved_jobs(
     options: Mapping[str, Any], costs: Sequence[float], persistences: Sequence[int], gamma: float, episodes: int
 ) -> tuple[Experiment, list[Job]]:
-    """A job for each cost, which solves a table.
+    """One job per cost, which solves a table.
 
     Args:
-        options: ``environment`` and perhaps ``env_kwargs``.
-        costs: Of a decision.
-        persistences: To choose from.
+        options: ``environment``, and possibly ``env_kwargs``.
+        costs: Costs of a decision.
+        persistences: Persistences to choose from.
         gamma: Discount factor, below 1.
-        episodes: Played by each policy, without and with a tolerance.
+        episodes: Number of episodes that each policy plays, without and with a tolerance.
     """
-    from holdfast.runs.config import make_config
+    from holdfast.runs.options import make_config
 
     if not 0.0 <= gamma < 1.0:
         raise InputError(f"gamma must be a number in [0, 1), not {gamma:g}", "gamma")
@@ -77,15 +78,15 @@ def solved_jobs(
 def trained_jobs(
     options: Mapping[str, Any], costs: Sequence[float], n_seeds: int, episodes: int
 ) -> tuple[Experiment, list[Job]]:
-    """A job for each cost and seed, which trains.
+    """One job for each cost and seed, which trains.
 
     Args:
-        options: What all have in common, as ``holdfast.runs.train`` takes it.
-        costs: Of a decision.
-        n_seeds: Each cost is trained with the seeds 0..n_seeds − 1.
-        episodes: Played by each policy, without and with a tolerance.
+        options: Options that all jobs share, as for ``holdfast.runs.train``.
+        costs: Costs of a decision.
+        n_seeds: Number of seeds; each cost is trained with the seeds 0..n_seeds − 1.
+        episodes: Number of episodes that each policy plays, without and with a tolerance.
     """
-    # The policies at the end are compared; the best on the way would be best by return alone.
+    # The final policies are compared; the best one during training would be best by return alone.
     common = {**options, "eval_every": 0}
     _, jobs = grid_jobs(common, {"decision_cost": _checked(costs)}, n_seeds)
     plan = [({**job.setting, _SOLVED: False, _EPISODES: episodes}, job.seed) for job in jobs]
@@ -141,8 +142,11 @@ def _solved_actor(setting: Mapping[str, Any], env: gymnasium.Env[Any, Any]) -> A
     mdp = TabularMDP.from_gymnasium(env, setting["gamma"])
     cost, persistences = setting["decision_cost"], tuple(setting["persistences"])
     q = q_star_options(mdp, decision_cost=cost, persistences=persistences)
-    starts = (int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space))
-    return TableActor(GreedyPolicy(q, decision_cost=cost, persistences=persistences), *starts)
+    first_state, first_action = (
+        int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space)
+    )
+    policy = GreedyPolicy(q, decision_cost=cost, persistences=persistences)
+    return TableActor(policy, first_state, first_action)
 
 
 def _trained_actor(job: Job, place: Path) -> Actor:
@@ -155,9 +159,10 @@ def _trained_actor(job: Job, place: Path) -> Actor:
 
 
 def trade_off_points(rows: Table) -> list[TradeOffPoint]:
-    """A point for each cost without, then with a tolerance.
+    """One point per cost, first without, then with a tolerance.
 
-    With several seeds intervals are over seeds, which are means over episodes; with one, over its episodes.
+    With several seeds, intervals are over seeds, each the mean over its episodes; with one seed, over its
+    episodes.
     """
     from holdfast.advice.trade_off import TradeOffPoint
     from holdfast.stats.estimates import mean_estimate
@@ -207,7 +212,7 @@ def draw_rows(rows: Table) -> Figure:
 
 
 def summary(rows: Table) -> list[str]:
-    """A line per point, with a star on the front, and the sentence."""
+    """One line per point, with a star on the front, and the sentence."""
     import textwrap
 
     from holdfast.advice.trade_off import is_on_front, trade_off_sentence
@@ -235,21 +240,17 @@ def _span(tolerances: Sequence[float]) -> str:
     return low if low == high else f"{low}-{high}"
 
 
-def _no_plan(scale: str) -> list[tuple[Mapping[str, Any], int]]:
-    raise InputError("a trade-off has no scale: its jobs are those of its costs")
-
-
 TRADE_OFF = Experiment(
     label="tradeoff",
     title="a trade-off",
     columns=COLUMNS,
-    plan=_no_plan,
+    plan=partial(no_plan, "a trade-off has no scale: its jobs are those of its costs"),
     run=run,
     draw=draw_rows,
     summary=summary,
     notes=(
-        "Returns are undiscounted and without the cost. A star marks what no other row beats in both. Tolerances "
-        "were chosen on other episodes than those that are told. ±: 95 % (Student's), over seeds if there are "
+        "Returns are undiscounted and without the cost. A star marks rows that no other beats in both. Tolerances "
+        "were chosen on other episodes than those shown. ±: 95 % (Student's), over seeds if there are "
         "several, else over episodes.",
     ),
     reference="holdfast.experiments.trade_off:TRADE_OFF",

@@ -1,4 +1,4 @@
-"""Jobs that train a run: into a folder of their own, from which they go on when they were stopped."""
+"""Jobs that train a run in their own folder, and resume from it if they were stopped."""
 
 from __future__ import annotations
 
@@ -15,42 +15,45 @@ from numpy.typing import NDArray
 from holdfast.experiments.store import place_entry
 from holdfast.files import Entry, read_numbers
 from holdfast.runs.directory import RunFolder, RunInUseError
-from holdfast.runs.session import EVALUATION_COLUMNS, METRIC_COLUMNS
+from holdfast.runs.session import EVALUATION_COLUMNS, METRIC_COLUMNS, OnEvaluation
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 from holdfast.runs.training import Outcome, train
 
 __all__ = ["episode_columns", "evaluation_columns", "train_job"]
 
 _PATIENCE = 30.0
-"""Seconds that a process which was killed has to let go of a run."""
+"""Seconds to wait for a killed process to release a run."""
 
 
-def train_job(options: Mapping[str, Any], place: Path) -> RunFolder:
-    """Train a run into the folder ``place``, or go on with it from its last checkpoint.
+def train_job(options: Mapping[str, Any], place: Path, on_evaluation: OnEvaluation | None = None) -> RunFolder:
+    """Train a run in the folder ``place``, or resume it from its last checkpoint.
 
     A job that is told to stop leaves a checkpoint and ends its process.
 
     Args:
-        options: As ``holdfast.runs.train`` takes them, with the seed.
-        place: The folder; neither it nor the folder that it is in may be a link.
+        options: Options for ``holdfast.runs.train``, with the seed.
+        place: The folder; neither it nor its parent may be a link.
+        on_evaluation: Called after each evaluation; stops the training by returning False.
 
     Returns:
-        The finished run.
+        The run, finished unless ``on_evaluation`` stopped it.
     """
     with _stopping() as stop:
-        outcome = _train(options, place_entry(place), stop)
-        if outcome.status == "stopped":
+        outcome = _train(options, place_entry(place), stop, on_evaluation)
+        if outcome.status == "stopped" and stop:
             raise SystemExit(stop.exit_code)
     return RunFolder(place_entry(place))
 
 
-def _train(options: Mapping[str, Any], place: Entry, stop: StopRequest) -> Outcome:
+def _train(
+    options: Mapping[str, Any], place: Entry, stop: StopRequest, on_evaluation: OnEvaluation | None
+) -> Outcome:
     patience = time.monotonic() + _PATIENCE
     while True:
         try:
-            return train(options, place, stop=stop)
+            return train(options, place, stop=stop, on_evaluation=on_evaluation)
         except RunInUseError:
-            # By the process of a campaign that was killed a moment ago.
+            # Used by the process of a campaign that was killed a moment ago.
             if time.monotonic() > patience:
                 raise
             time.sleep(0.2)
@@ -58,7 +61,7 @@ def _train(options: Mapping[str, Any], place: Entry, stop: StopRequest) -> Outco
 
 @contextmanager
 def _stopping() -> Iterator[StopRequest]:
-    """Signals are noted where they can be: in the main thread."""
+    """Catch signals where that is possible: in the main thread."""
     if threading.current_thread() is threading.main_thread():
         with stop_on_signals() as stop:
             yield stop

@@ -1,14 +1,15 @@
-"""One number for many runs of many tasks, as Agarwal et al. (2021) recommend them.
+"""One number for many runs on many tasks, as recommended by Agarwal et al. (2021).
 
-Each function takes scores (..., runs, tasks) and reduces the last two axes, so that thousands of resamples are one
-call. Scores of different tasks are only comparable on a common scale: see ``normalize_scores``.
+Each function takes scores (..., runs, tasks) and reduces the last two axes, so one call handles thousands of
+resamples. Scores of different tasks are comparable only on a common scale: see ``normalize_scores``.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_real
 from holdfast.core.errors import InputError
 from holdfast.stats.scores import check_finite, check_scores
@@ -22,11 +23,9 @@ __all__ = [
     "performance_profile",
 ]
 
-Floats = NDArray[np.float64]
-
 
 def mean_score(scores: ArrayLike) -> Floats:
-    """Mean over runs and tasks; one task with huge scores decides it.
+    """Mean over runs and tasks; a single task with huge scores can dominate it.
 
     Args:
         scores: (..., runs, tasks).
@@ -38,7 +37,7 @@ def mean_score(scores: ArrayLike) -> Floats:
 
 
 def median_score(scores: ArrayLike) -> Floats:
-    """Median over tasks of the mean over runs; almost half of the tasks may be lost without its noticing.
+    """Median over tasks of the mean over runs; it ignores failure on almost half of the tasks.
 
     Args:
         scores: (..., runs, tasks).
@@ -50,7 +49,7 @@ def median_score(scores: ArrayLike) -> Floats:
 
 
 def interquartile_mean(scores: ArrayLike) -> Floats:
-    """Mean of the middle half of all runs of all tasks: of n scores, the ⌊n/4⌋ lowest and highest are left out.
+    """Mean of the middle half of all scores: of n scores, the ⌊n/4⌋ lowest and the ⌊n/4⌋ highest are left out.
 
     Args:
         scores: (..., runs, tasks).
@@ -65,11 +64,11 @@ def interquartile_mean(scores: ArrayLike) -> Floats:
 
 
 def optimality_gap(scores: ArrayLike, target: float = 1.0) -> Floats:
-    """How much is missing to ``target`` on average, where more than the target does not count; less is better.
+    """Average shortfall from ``target``; scores above the target count as the target. Lower is better.
 
     Args:
         scores: (..., runs, tasks).
-        target: A score that is good enough.
+        target: A score that counts as good enough.
 
     Returns:
         (...).
@@ -79,11 +78,11 @@ def optimality_gap(scores: ArrayLike, target: float = 1.0) -> Floats:
 
 
 def performance_profile(scores: ArrayLike, thresholds: ArrayLike) -> Floats:
-    """Share of all runs of all tasks whose score is above τ, for each τ.
+    """Share of scores, over all runs and tasks, above each threshold τ.
 
     Args:
         scores: (..., runs, tasks).
-        thresholds: (n,) the τ.
+        thresholds: (n,) thresholds τ.
 
     Returns:
         (..., n).
@@ -96,13 +95,13 @@ def performance_profile(scores: ArrayLike, thresholds: ArrayLike) -> Floats:
 
 
 def improvement_probability(scores: ArrayLike, others: ArrayLike) -> Floats:
-    """P(X > Y): how likely a run of one algorithm beats a run of another on the same task; a tie counts half.
+    """P(X > Y): the probability that a run of X beats a run of Y on the same task; a tie counts half.
 
-    On each task it is Mann and Whitney's U divided by the number of pairs; tasks count alike.
+    On each task it is the Mann–Whitney U divided by the number of pairs; all tasks have equal weight.
 
     Args:
         scores: (..., runs, tasks) of X.
-        others: (..., runs, tasks) of Y; the number of runs may be another.
+        others: (..., runs, tasks) of Y; the number of runs may differ.
 
     Returns:
         (...).

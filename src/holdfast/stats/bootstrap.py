@@ -1,4 +1,4 @@
-"""Stratified bootstrap: how much a statistic would differ had other seeds been run, on the same tasks."""
+"""Stratified bootstrap: how much a statistic would vary with other seeds on the same tasks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError
 from holdfast.stats.estimates import Band, Estimate, check_level
@@ -15,14 +16,13 @@ from holdfast.stats.scores import check_scores
 
 __all__ = ["RESAMPLES", "Seed", "bootstrap_band", "bootstrap_estimate"]
 
-Floats = NDArray[np.float64]
 Statistic = Callable[..., Floats]
-"""Of arrays of scores (..., runs, tasks); whatever it makes of the last two axes, those before them stay."""
+"""A function of arrays of scores (..., runs, tasks) that reduces the last two axes and keeps those before them."""
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 
 RESAMPLES = 2_000
-"""Unless told; the ends of an interval then repeat within a few hundredths of its width."""
+"""Default number of resamples; the ends of an interval then repeat within a few hundredths of its width."""
 
 _NUMBERS_AT_ONCE = 1 << 19
 
@@ -34,7 +34,7 @@ def bootstrap_estimate(
     level: float = 0.95,
     seed: Seed = 0,
 ) -> Estimate:
-    """``bootstrap_band`` of a statistic that is one number."""
+    """``bootstrap_band`` for a statistic that is a single number."""
     band = bootstrap_band(statistic, *scores, resamples=resamples, level=level, seed=seed)
     if band.value.shape != ():
         raise InputError(f"statistic must be one number, not an array of shape {band.value.shape}")
@@ -50,17 +50,17 @@ def bootstrap_band(
 ) -> Band:
     """A statistic with its percentile bootstrap interval.
 
-    Runs are drawn with replacement within each task, for each task and each array of scores by themselves. The
-    interval reaches between the quantiles (1 ∓ level) / 2 of the statistic of such resamples. Where an array has
-    one run alone, there is nothing to draw and the ends are NaN.
+    Runs are drawn with replacement within each task, separately for each task and each array of scores. The
+    interval lies between the quantiles (1 ∓ level) / 2 of the resampled statistic. If an array has only one run,
+    there is nothing to draw and the ends are NaN.
 
     Args:
-        statistic: What ``aggregates`` are: of arrays (..., runs, tasks) it reduces the last two axes, to a number
-            or to an array.
-        scores: Its arguments, (runs, tasks) each.
-        resamples: How many.
-        level: Of confidence.
-        seed: Of the draws; the same seed gives the same interval. A generator is drawn on.
+        statistic: A function such as those of ``aggregates``: it reduces the last two axes of its arrays
+            (..., runs, tasks) to a number or to an array.
+        scores: The statistic's arguments, each (runs, tasks).
+        resamples: Number of resamples.
+        level: Confidence level.
+        seed: Seed of the draws; the same seed gives the same interval. A generator is used as it is.
 
     Returns:
         Three arrays of the statistic's shape.
@@ -83,7 +83,7 @@ def bootstrap_band(
         n = min(at_once, resamples - first)
         found.append(np.asarray(statistic(*(_resampled(array, n, random) for array in arrays))))
         if found[-1].shape != (n, *value.shape):
-            raise InputError("statistic must reduce the last two axes of its arrays and keep those before them")
+            raise InputError("statistic must reduce the last two axes of its arrays and keep the axes before them")
     low, high = np.quantile(np.concatenate(found), [tail, 1.0 - tail], axis=0)
     return Band(value, np.asarray(low), np.asarray(high))
 

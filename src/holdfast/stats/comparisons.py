@@ -1,4 +1,4 @@
-"""What a comparison of algorithms reports, each with its bootstrap interval."""
+"""The statistics that a comparison of algorithms reports, each with its bootstrap interval."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_real
 from holdfast.stats import aggregates
 from holdfast.stats.bootstrap import RESAMPLES, Seed, bootstrap_band, bootstrap_estimate
@@ -15,7 +16,6 @@ from holdfast.stats.estimates import Band, Estimate
 
 __all__ = ["AGGREGATES", "aggregate_estimates", "improvement_estimate", "profile_band"]
 
-Floats = NDArray[np.float64]
 
 AGGREGATES: Mapping[str, Callable[..., Floats]] = MappingProxyType(
     {
@@ -25,7 +25,7 @@ AGGREGATES: Mapping[str, Callable[..., Floats]] = MappingProxyType(
         "optimality gap": aggregates.optimality_gap,
     }
 )
-"""By name."""
+"""The aggregate functions by name."""
 
 
 def aggregate_estimates(
@@ -36,14 +36,14 @@ def aggregate_estimates(
     level: float = 0.95,
     seed: Seed = 0,
 ) -> dict[str, Estimate]:
-    """Each of ``AGGREGATES``, all on the same resamples.
+    """An estimate of each of ``AGGREGATES``, all from the same resamples.
 
     Args:
         scores: (runs, tasks), on a common scale.
-        target: Of the optimality gap.
-        resamples: How many.
-        level: Of confidence.
-        seed: Of the draws.
+        target: Target of the optimality gap.
+        resamples: Number of resamples.
+        level: Confidence level.
+        seed: Seed of the draws.
     """
     target = check_real("target", target)
 
@@ -71,14 +71,14 @@ def profile_band(
     level: float = 0.95,
     seed: Seed = 0,
 ) -> Band:
-    """``performance_profile`` with its interval at each threshold by itself.
+    """``performance_profile`` with a separate interval at each threshold.
 
     Args:
         scores: (runs, tasks), on a common scale.
-        thresholds: (n,) the τ.
-        resamples: How many.
-        level: Of confidence.
-        seed: Of the draws.
+        thresholds: (n,) thresholds τ.
+        resamples: Number of resamples.
+        level: Confidence level.
+        seed: Seed of the draws.
 
     Returns:
         Three arrays (n,).
@@ -100,14 +100,14 @@ def improvement_estimate(
     level: float = 0.95,
     seed: Seed = 0,
 ) -> Estimate:
-    """``improvement_probability`` with its interval; the runs of both are drawn, independently.
+    """``improvement_probability`` with its interval; the runs of both algorithms are resampled independently.
 
     Args:
         scores: (runs, tasks) of X.
-        others: (runs, tasks) of Y; the number of runs may be another.
-        resamples: How many.
-        level: Of confidence.
-        seed: Of the draws.
+        others: (runs, tasks) of Y; the number of runs may differ.
+        resamples: Number of resamples.
+        level: Confidence level.
+        seed: Seed of the draws.
     """
     return bootstrap_estimate(
         aggregates.improvement_probability, scores, others, resamples=resamples, level=level, seed=seed

@@ -1,4 +1,4 @@
-"""Means, and how sure they are."""
+"""Means and their confidence intervals."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_real
 from holdfast.core.errors import InputError
 
 __all__ = ["Band", "Estimate", "check_level", "mean_estimate", "mean_interval"]
 
-Floats = NDArray[np.float64]
-
 
 class Estimate(NamedTuple):
-    """A number and the interval that covers the true one at a level of confidence; NaN where nothing is known."""
+    """A number and the interval that covers the true value at a confidence level; NaN where nothing is known."""
 
     value: float
     low: float
@@ -26,7 +24,7 @@ class Estimate(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Numbers, and the ends of the interval of each; all of one shape, as (points,)."""
+    """Numbers and the ends of their intervals, as arrays of one shape, such as (points,)."""
 
     value: Floats
     low: Floats
@@ -34,7 +32,7 @@ class Band(NamedTuple):
 
 
 def check_level(level: float) -> float:
-    """Return a level of confidence, above 0 and below 1."""
+    """Return a confidence level, above 0 and below 1."""
     number = check_real("level", level)
     if not 0.0 < number < 1.0:
         raise InputError(f"level must be a number in (0, 1), not {level!r}")
@@ -46,7 +44,7 @@ def mean_estimate(values: Floats, level: float = 0.95) -> Estimate:
 
     Args:
         values: (n,).
-        level: Of confidence.
+        level: Confidence level.
     """
     if len(values) == 0:
         return Estimate(math.nan, math.nan, math.nan)
@@ -54,11 +52,11 @@ def mean_estimate(values: Floats, level: float = 0.95) -> Estimate:
 
 
 def mean_interval(values: Floats, level: float = 0.95) -> Band:
-    """Mean over the first axis, and the ends of Student's interval for it; NaN where one value says nothing.
+    """Mean over the first axis, with the ends of Student's interval; the ends are NaN if there is only one value.
 
     Args:
         values: (n, ...).
-        level: Of confidence.
+        level: Confidence level.
     """
     n = len(values)
     mean = values.mean(axis=0)

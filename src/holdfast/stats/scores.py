@@ -1,31 +1,30 @@
-"""Scores of runs: what they must be, how a learning curve becomes one, and a common scale for several tasks."""
+"""Scores of runs: their checks, how a learning curve becomes a score, and a common scale for several tasks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_integer
 from holdfast.core.errors import InputError
 
 __all__ = ["check_finite", "check_scores", "episode_mean", "normalize_scores"]
-
-Floats = NDArray[np.float64]
 
 
 def check_finite(name: str, values: Any, shape: str, least_dimensions: int) -> Floats:
     """Return ``values`` as an array of finite numbers.
 
     Args:
-        name: Of the argument.
-        values: What it was given.
-        shape: What to call its shape.
-        least_dimensions: Axes that it has at least.
+        name: Argument's name.
+        values: Argument's value.
+        shape: The expected shape, as the message writes it.
+        least_dimensions: Smallest number of axes.
 
     Raises:
-        ValueError: It has another shape, is empty, or holds NaN or infinities.
+        ValueError: The array has another shape, is empty, or contains NaN or infinity.
     """
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -39,16 +38,16 @@ def check_finite(name: str, values: Any, shape: str, least_dimensions: int) -> F
 
 
 def check_scores(name: str, scores: ArrayLike) -> Floats:
-    """Return scores (..., runs, tasks), as many runs for every task."""
-    return check_finite(name, scores, "(runs, tasks), as many runs for every task", 2)
+    """Return scores (..., runs, tasks), with the same number of runs for every task."""
+    return check_finite(name, scores, "(runs, tasks), with the same number of runs for every task", 2)
 
 
 def episode_mean(curves: ArrayLike, last: int | None = None) -> Floats:
-    """Mean over the episodes of each curve, or over its last ones.
+    """Mean over the episodes of each curve, or over its last ``last`` episodes.
 
     Args:
         curves: (..., episodes).
-        last: How many count; all unless told.
+        last: Number of episodes to average (default: all).
 
     Returns:
         (...).
@@ -66,11 +65,11 @@ def normalize_scores(scores: ArrayLike, zero: ArrayLike, one: ArrayLike) -> Floa
 
     Args:
         scores: (..., runs, tasks).
-        zero: (tasks,) or a number: what becomes 0, as the score of a random policy.
-        one: (tasks,) or a number: what becomes 1, as the best score that there is. May lie below ``zero``.
+        zero: (tasks,) or a number: the score that becomes 0, such as that of a random policy.
+        one: (tasks,) or a number: the score that becomes 1, such as the best possible one. May lie below ``zero``.
 
     Returns:
-        As ``scores``.
+        An array of the shape of ``scores``.
     """
     values = check_scores("scores", scores)
     tasks = values.shape[-1:]

@@ -14,7 +14,7 @@ from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.spec import SCALES
 from holdfast.experiments.tables import Table, select
 from holdfast.policies import find_algorithm
-from holdfast.runs.config import make_config
+from holdfast.runs.options import make_config
 from holdfast.runs.training import check_agent
 from tests.experiments.smoke import check_summary, rows_of
 

@@ -7,15 +7,16 @@ import traceback
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from holdfast.core.errors import InputError
 from holdfast.experiments.figures import find_experiment
 from holdfast.experiments.spec import Job
 from holdfast.experiments.store import place_entry, table_bytes
 from holdfast.files import Entry
+from holdfast.runs.step_limit import step_limit
 
-__all__ = ["THREADS", "Ended", "Engine", "Event", "Started", "Task", "perform", "print_failure"]
+__all__ = ["THREADS", "Ended", "Engine", "Event", "Limits", "Started", "Task", "perform", "print_failure"]
 
 THREADS = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -62,6 +63,34 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How long jobs may take, and how often failed ones are repeated.
+
+    Attributes:
+        job_seconds: Time limit of a job; None for no limit.
+        step_seconds: Time limit of one step or reset of its environment; None for no limit.
+        retries: How often a failed job is repeated.
+    """
+
+    job_seconds: float | None = None
+    step_seconds: float | None = None
+    retries: int = 0
+
+    def document(self, task: Task) -> dict[str, Any]:
+        """What another process needs to run a task within the limits, as JSON values."""
+        return {**task.document(), "step_seconds": self.step_seconds}
+
+    @property
+    def too_long(self) -> str:
+        """Problem of a job that took too long."""
+        return f"it took longer than {self.job_seconds:g} s and was ended"
+
+    def problem_after(self, tries: int, problem: str | None) -> str | None:
+        """Problem to report after the last try, with the number of tries."""
+        return f"{problem} ({tries} tries)" if problem is not None and tries > 1 else problem
+
+
+@dataclass(frozen=True)
 class Started:
     """A job is run from now on, as far as is known."""
 
@@ -86,9 +115,10 @@ class Ended:
 
 
 Event = Started | Ended | None
-"""None every now and then, for who wants to look at the clock."""
+"""None every now and then, so that the caller can look at the clock."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Runs jobs somewhere, for as long as it is open: ``with engine: ...``."""
 
@@ -130,7 +160,7 @@ def perform(document: Mapping[str, Any], place: Path) -> bytes:
     """
     within = place_entry(place)
     if within.is_there and not within.is_folder:
-        raise InputError(f"{place} must be a folder, and is a link or something else: remove it")
+        raise InputError(f"{place} must be a folder, but is a link or something else: remove it")
     code = document["code"]
     if code is not None and code not in sys.path:
         sys.path.insert(0, code)
@@ -141,4 +171,5 @@ def perform(document: Mapping[str, Any], place: Path) -> bytes:
             f"the job is of {job.study}, revision {job.revision}, and the holdfast here has {experiment.study}, "
             f"revision {experiment.revision}: all machines must have the same version"
         )
-    return table_bytes(experiment.run(job, place), experiment.columns, experiment.label)
+    with step_limit(document.get("step_seconds"), job.study):
+        return table_bytes(experiment.run(job, place), experiment.columns, experiment.label)

@@ -21,8 +21,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
-from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform, print_failure
+from holdfast.core.checks import check_integer
+from holdfast.experiments.engines.base import THREADS, Ended, Event, Limits, Started, Task, perform, print_failure
 from holdfast.files import Entry
+from holdfast.runs.step_watch import RunningTime
 
 __all__ = ["LocalEngine", "last_line", "run_one_job"]
 
@@ -37,10 +39,12 @@ class LocalEngine:
 
     Args:
         at_once: How many at the same time.
+        limits: How long jobs may take, and how often failed ones are repeated.
     """
 
-    def __init__(self, at_once: int) -> None:
-        self.at_once = at_once
+    def __init__(self, at_once: int, limits: Limits | None = None) -> None:
+        self.at_once = check_integer("at_once", at_once)
+        self.limits = Limits() if limits is None else limits
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._is_stopping = threading.Event()
 
@@ -89,11 +93,15 @@ class LocalEngine:
                 return
             events.put(Started(task.job))
             began = time.monotonic()
-            try:
-                data, problem = self._run(task)
-            except Exception as error:
-                data, problem = None, f"{type(error).__name__}: {error}"
-            events.put(Ended(task.job, time.monotonic() - began, data, problem))
+            data, problem, tries = None, None, 0
+            while data is None and tries <= self.limits.retries and not self._is_stopping.is_set():
+                tries += 1
+                try:
+                    data, problem = self._run(task)
+                except Exception as error:
+                    data, problem = None, f"{type(error).__name__}: {error}"
+            told = self.limits.problem_after(tries, problem)
+            events.put(Ended(task.job, time.monotonic() - began, data, told))
 
     def _run(self, task: Task) -> tuple[bytes | None, str | None]:
         """Run one task: its rows, or what went wrong."""
@@ -115,12 +123,15 @@ class LocalEngine:
             process.terminate()
         try:
             with suppress(BrokenPipeError):
-                request = {**task.document(), "place": str(task.whole_place)}
+                request = {**self.limits.document(task), "place": str(task.whole_place)}
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()
             answer: list[bytes] = []
             reader = threading.Thread(target=lambda: answer.append(stdout.read()), daemon=True)
             reader.start()
+            is_late = not _ends_within(process, self.limits.job_seconds)
+            if is_late:
+                _kill_group(process)
             code = process.wait()
             # What the job has started and left behind; it may hold on to the answer's pipe.
             _kill_group(process)
@@ -136,6 +147,8 @@ class LocalEngine:
             if found is not None and found.st_size == 0:
                 task.log.remove()
             return data, None
+        if is_late:
+            return None, self.limits.too_long
         if code < 0:
             return None, f"its process was ended by signal {-code} ({signal.Signals(-code).name})"
         without = "" if code else " and without rows"
@@ -151,6 +164,21 @@ class LocalEngine:
             time.sleep(0.02)
         for process in list(self._processes):
             _kill_group(process)
+
+
+def _ends_within(process: subprocess.Popen[bytes], seconds: float | None) -> bool:
+    """Wait until a process ends; False if it runs for longer, not counting time for which it was stopped."""
+    if seconds is None:
+        process.wait()
+        return True
+    running = RunningTime(process.pid, _LOOK)
+    while running.seconds <= seconds:
+        try:
+            process.wait(min(_LOOK, seconds - running.seconds + 0.001))
+            return True
+        except subprocess.TimeoutExpired:
+            running.look()
+    return False
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

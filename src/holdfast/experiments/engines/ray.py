@@ -17,12 +17,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from holdfast.core.checks import check_integer, check_real
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError
-from holdfast.experiments.engines.base import THREADS, Ended, Event, Started, Task, perform, print_failure
+from holdfast.experiments.engines.base import THREADS, Ended, Event, Limits, Started, Task, perform, print_failure
 from holdfast.experiments.manifest import read_manifest
 from holdfast.files import remove_tree
 
@@ -51,17 +53,25 @@ class RayEngine:
             here that nobody else can reach, and that ends with the jobs.
         cpus: Processors that a job gets.
         gpus: Graphics processors that a job gets.
+        limits: How long jobs may take, and how often failed ones are repeated. A job's time begins when it is
+            submitted, so waiting for room on the cluster counts.
 
     Entering it raises a ValueError where Ray is not installed, or the cluster cannot be reached.
     """
 
     def __init__(
-        self, at_once: int | None, address: str | None = None, cpus: float = 1.0, gpus: float = 0.0
+        self,
+        at_once: int | None,
+        address: str | None = None,
+        cpus: float = 1.0,
+        gpus: float = 0.0,
+        limits: Limits | None = None,
     ) -> None:
-        self.at_once = at_once
+        self.limits = Limits() if limits is None else limits
+        self.at_once = None if at_once is None else check_integer("at_once", at_once)
         self.address = address
-        self.cpus = cpus
-        self.gpus = gpus
+        self.cpus = check_real("cpus", cpus, 0.0, open_low=True)
+        self.gpus = check_real("gpus", gpus, 0.0)
         self._ray: Any = None
         self._own: str | None = None
 
@@ -105,25 +115,43 @@ class RayEngine:
         needs = {"num_cpus": self.cpus, "num_gpus": self.gpus}
         # One call, and the process ends: the next job has a fresh one.
         remote = ray.remote(max_calls=1, max_retries=_RETRIES, **needs)(_perform_there)
-        waiting = list(reversed(tasks))
-        running: dict[Any, tuple[Task, float]] = {}
+        waiting = [(task, 1) for task in reversed(tasks)]
+        running: dict[Any, tuple[Task, float, int]] = {}
         try:
             while waiting or running:
                 while waiting and len(running) < at_once:
-                    task = waiting.pop()
-                    reference = remote.remote(task.document(), str(task.whole_place), task.campaign)
-                    running[reference] = (task, time.monotonic())
-                    yield Started(task.job)
+                    task, tries = waiting.pop()
+                    document = self.limits.document(task)
+                    reference = remote.remote(document, str(task.whole_place), task.campaign)
+                    running[reference] = (task, time.monotonic(), tries)
+                    if tries == 1:
+                        yield Started(task.job)
                 over, _ = ray.wait(list(running), timeout=_LOOK)
-                for reference in over:
-                    task, began = running.pop(reference)
-                    yield _outcome(ray, reference, task, began)
+                late = [
+                    reference
+                    for reference in running
+                    if reference not in over and self._is_late(running[reference][1])
+                ]
+                for reference in (*over, *late):
+                    task, began, tries = running.pop(reference)
+                    if reference in late:
+                        ray.cancel(reference, force=True)
+                        ended = Ended(task.job, time.monotonic() - began, None, self.limits.too_long)
+                    else:
+                        ended = _outcome(ray, reference, task, began)
+                    if ended.data is None and tries <= self.limits.retries:
+                        waiting.append((task, tries + 1))
+                    else:
+                        yield replace(ended, problem=self.limits.problem_after(tries, ended.problem))
                 if not over:
                     yield None
         finally:
             for reference in running:
                 with contextlib.suppress(Exception):
                     ray.cancel(reference, force=True)
+
+    def _is_late(self, began: float) -> bool:
+        return self.limits.job_seconds is not None and time.monotonic() - began > self.limits.job_seconds
 
 
 def _outcome(ray: Any, reference: Any, task: Task, began: float) -> Ended:

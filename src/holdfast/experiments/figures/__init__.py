@@ -1,7 +1,6 @@
-"""The figures that can be reproduced; those that differ in data only stand in one module.
+"""The figures that can be reproduced; figures that differ only in their data share a module.
 
-To add one: an ``Experiment`` in a module here, and a line in ``_PLACES``. Modules are imported when they are asked
-for.
+To add one: an ``Experiment`` in a module here, and a line in ``_PLACES``. Modules are imported on first use.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from holdfast.core.user_code import user_code
 from holdfast.experiments.spec import Experiment
 from holdfast.policies.algorithms import nearest_names
 
-__all__ = ["LABELS", "find_experiment", "find_label", "is_code"]
+__all__ = ["LABELS", "find_experiment", "find_label", "is_own_experiment"]
 
 _PLACES = {
     "fig:Kemeny": "chain_curves:KEMENY",
@@ -43,9 +42,12 @@ _PLACES = {
     "fig:suite": "suite:SUITE",
     "fig:ablation": "suite:ABLATION",
     "fig:refinement": "refinement:EXPERIMENT",
+    "fig:refinement_car": "refinement_car:EXPERIMENT",
     "fig:continuous": "continuous:EXPERIMENT",
+    "fig:continuous_sac": "continuous:SOFT",
+    "fig:her": "goals:EXPERIMENT",
 }
-"""Module and name of each figure, in the order in which they are listed."""
+"""Module and name of each figure, in the order of listing."""
 
 LABELS = tuple(_PLACES)
 
@@ -53,12 +55,12 @@ _CODE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of a label, or one of the user's own as ``module:attribute``.
+    """The experiment of a label, or a user's own experiment given as ``module:attribute``.
 
     Raises:
-        ValueError: There is none; the sentence has the nearest label.
+        ValueError: There is none; the message names the nearest label.
     """
-    if is_code(name):
+    if is_own_experiment(name):
         place, _, attribute = name.partition(":")
         return replace(_imported(place, attribute, name), reference=name)
     label = find_label(name)
@@ -67,10 +69,10 @@ def find_experiment(name: str) -> Experiment:
 
 
 def find_label(name: str) -> str:
-    """The label that a user has typed, with or without ``fig:``, in large or small letters.
+    """The label that a user typed, with or without ``fig:``, in capitals or not.
 
     Raises:
-        ValueError: There is none; the sentence has the nearest.
+        ValueError: There is none; the message names the nearest.
     """
     known = {label.lower(): label for label in LABELS}
     typed = name.lower()
@@ -85,8 +87,8 @@ def find_label(name: str) -> str:
     )
 
 
-def is_code(name: str) -> bool:
-    """Whether an experiment of that name is the user's own, so that finding it imports what it names."""
+def is_own_experiment(name: str) -> bool:
+    """Whether an experiment of that name is a user's own, so that finding it imports what it names."""
     return not name.lower().startswith("fig:") and _CODE.fullmatch(name) is not None
 
 
@@ -94,8 +96,8 @@ def _imported(module: str, attribute: str, name: str) -> Experiment:
     if module.startswith(f"{__name__}."):
         found = getattr(importlib.import_module(module), attribute)
     else:
-        with user_code(f"experiment {name!r} cannot be had: importing {module}"):
+        with user_code(f"experiment {name!r} cannot be loaded: importing {module}"):
             found = getattr(importlib.import_module(module), attribute, None)
     if not isinstance(found, Experiment):
-        raise InputError(f"experiment {name!r} must be a holdfast.experiments.spec.Experiment, and is none")
+        raise InputError(f"experiment {name!r} must be a holdfast.experiments.spec.Experiment, but is not")
     return found

@@ -1,4 +1,4 @@
-"""The order in which the all-persistence update learns from one held action, as a drawing."""
+"""The order in which the all-persistence update learns from one held action, as a picture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 
 def run(job: Job, place: Path) -> dict[str, Any]:
-    """The updates in their order, numbered from 1: of Q(s_{t+i}, a, j − i + d) at s_{t+j}."""
+    """The updates in order, numbered from 1: those of Q(s_{t+i}, a, j − i + d) at s_{t+j}."""
     from holdfast.core.decomposition import backward_schedule
 
     updates = np.array(list(backward_schedule(job.setting["kappa"], job.setting["k_max"])))
@@ -33,7 +33,7 @@ def run(job: Job, place: Path) -> dict[str, Any]:
 
 
 def draw_order_of_updates(rows: Table) -> Figure:
-    """A line for each update, the first at the top: the steps it has seen, and where it takes the rest from.
+    """One line per update, the first at the top: the observed steps, and where the rest comes from.
 
     Paper: Figure fig:all_pers_update
     """
@@ -105,14 +105,14 @@ def _power(n: int) -> str:
 
 
 def _updates(rows: Table) -> list[ScheduledUpdate]:
-    """In their order."""
+    """The updates in order."""
     order = np.argsort(rows["order"])
     numbers = np.column_stack([rows[name][order] for name in "ijd"]).astype(int)
     return [ScheduledUpdate(*update) for update in numbers.tolist()]
 
 
 def summary(rows: Table) -> list[str]:
-    """The updates in their order, in words."""
+    """The updates in order, in words."""
     lines = []
     for number, (i, j, d) in enumerate(_updates(rows), start=1):
         start, end = (f"s_t+{n}" if n else "s_t" for n in (i, j))

@@ -1,4 +1,4 @@
-"""MountainCar: Persistent DQN beside TempoRL and DQN, without its bootstrap, and beside larger batches."""
+"""MountainCar: Persistent DQN compared with TempoRL and DQN, without its bootstrap, and with larger batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.experiments.car_results import draw_returns_by_panel, return_lines
 from holdfast.experiments.car_training import COLUMNS, NOTES, STUDY, plan_choice, plan_training, run_training
-from holdfast.experiments.drivers import Driver, dqn, ez_greedy, msa_dqn, per_dqn, temporl_dqn
+from holdfast.experiments.drivers import Driver, dqn, ez_greedy, joining, msa_dqn, per_dqn, temporl_dqn
+from holdfast.experiments.guests import Guest
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table
 
@@ -34,18 +35,25 @@ _LARGER_BATCHES = {
     "εz-greedy": (*_OWN, ez_greedy(8), ez_greedy(16)),
     "εz-greedy, larger batches": (*_OWN, ez_greedy(8, 8), ez_greedy(16, 16)),
 }
-"""Who is drawn in which panel, figure by figure."""
+"""The drivers in each panel, figure by figure."""
 
 _CHOOSING = (per_dqn(8), dqn(), temporl_dqn(8))
-"""Who chooses the reading of the paper."""
+"""The drivers that choose the reading of the paper."""
 
 
-def draw_mountain_car(rows: Table) -> Figure:
-    """Training returns of Persistent DQN, TempoRL and DQN.
+def draw_mountain_car(rows: Table, joined: Sequence[Driver] = ()) -> Figure:
+    """Training returns of Persistent DQN, TempoRL and DQN, and of those who join them.
 
     Paper: Figure fig:mtcar
     """
-    return draw_returns_by_panel(rows, _METHODS)
+    return draw_returns_by_panel(rows, {name: (*drivers, *joined) for name, drivers in _METHODS.items()})
+
+
+def join_mountain_car(guests: Sequence[Guest]) -> Experiment:
+    """The figure with agents that join it, with the paper's settings as far as they have them."""
+    joined = joining(guests, _drivers(_METHODS))
+    plan = partial(plan_figure, panels=_METHODS, runs=20, joined=joined)
+    return replace(METHODS, plan=plan, draw=partial(draw_mountain_car, joined=joined))
 
 
 def draw_without_bootstrap(rows: Table) -> Figure:
@@ -57,7 +65,7 @@ def draw_without_bootstrap(rows: Table) -> Figure:
 
 
 def draw_against_larger_batches(rows: Table) -> Figure:
-    """Training returns of Persistent DQN in every panel: beside DQN with larger batches, εz-greedy, and both.
+    """Training returns of Persistent DQN in every panel, with DQN with larger batches, εz-greedy, and both.
 
     Paper: Figure fig:mtcar_comp
     """
@@ -65,17 +73,17 @@ def draw_against_larger_batches(rows: Table) -> Figure:
 
 
 def _drivers(panels: Mapping[str, Sequence[Driver]]) -> tuple[Driver, ...]:
-    """Each once, in the order in which they are first drawn."""
+    """Each driver once, in the order of its first appearance."""
     return tuple({driver.name: driver for panel in panels.values() for driver in panel}.values())
 
 
 def plan_figure(
-    scale: str, panels: Mapping[str, Sequence[Driver]], runs: int
+    scale: str, panels: Mapping[str, Sequence[Driver]], runs: int, joined: Sequence[Driver] = ()
 ) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """The published jobs of a figure, and before them, of the first, those that choose the reading."""
+    """The published jobs of a figure; for the first figure, the jobs that choose the reading come before them."""
     if panels is _METHODS:
         yield from plan_choice(scale, _CHOOSING)
-    yield from plan_training(scale, _drivers(panels), runs)
+    yield from plan_training(scale, (*_drivers(panels), *joined), runs)
 
 
 METHODS, WITHOUT_BOOTSTRAP, LARGER_BATCHES = (
@@ -89,6 +97,7 @@ METHODS, WITHOUT_BOOTSTRAP, LARGER_BATCHES = (
         summary=return_lines,
         notes=NOTES,
         shared=STUDY,
+        join=join_mountain_car if panels is _METHODS else None,
     )
     for label, title, panels, runs, draw in (
         ("fig:mtcar", "PerDQN with K_max 8 and 16, TempoRL and DQN", _METHODS, 20, draw_mountain_car),
@@ -114,5 +123,6 @@ SCALED = replace(
     label="fig:mtcar_scaled",
     title=f"{METHODS.title}, observations in [-1, 1]",
     plan=partial(plan_training, drivers=_drivers(_METHODS), runs=20, scaled="space"),
+    join=None,
 )
-"""The first of them with positions and velocities scaled to [−1, 1] in Baselines' reading too."""
+"""The first figure with positions and velocities scaled to [−1, 1] in the reading of Baselines too."""

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["DYNAMIC", "FIXED", "draw_dynamic_visits", "draw_fixed_visits"]
 
 COLUMNS = ("k_max", "position", "velocity", "visits", "reached", "reached_low", "reached_high")
-"""Position and velocity are the middle of a cell; the share of the episodes that reached the flag, with its 95 %
-interval, stands in each row of its K_max."""
+"""Position and velocity are the centre of a cell; the share of episodes that reached the flag, with its 95 %
+interval, is repeated in each row of its K_max."""
 
 NOTES = (
-    "Cells reach as far as any K of this figure went, so that their numbers are compared within one figure only.",
-    "Which K are shown stands in the paper's pictures alone, and is inferred (see: holdfast docs errata).",
+    "Cells reach as far as any K of this figure went, so their numbers can be compared only within one figure.",
+    "Which K are shown appears only in the paper's pictures, and is inferred (see: holdfast docs errata).",
 )
-"""What is to be said of both figures."""
+"""Notes for both figures."""
 
 _LONGEST = [1, 2, 4, 8, 16, 32, 64]
 _EPISODES = {"smoke": 100, "laptop": 2_000, "paper": 10_000}
@@ -34,12 +34,12 @@ _FLAG = 0.5
 
 
 def plan_visits(scale: str, mode: str) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """One job: all K_max have the same cells, which reach as far as any of them went."""
+    """One job: all K_max share the same cells, which reach as far as any of them went."""
     yield {"mode": mode, "longest": _LONGEST, "episodes": _EPISODES[scale]}, 0
 
 
 def run_visits(job: Job, place: Path) -> dict[str, Any]:
-    """Visits of every cell, K_max by K_max."""
+    """Visits to every cell, K_max by K_max."""
     from holdfast.advice import study_visitation
 
     setting = job.setting
@@ -60,7 +60,7 @@ def run_visits(job: Job, place: Path) -> dict[str, Any]:
 
 
 def _draw_visits(rows: Table, title: str) -> Figure:
-    """One heat map for each K_max."""
+    """One heat map per K_max."""
     from holdfast.draw.heat_maps import draw_heat_maps
 
     longest = np.unique(rows["k_max"])
@@ -76,13 +76,13 @@ def _draw_visits(rows: Table, title: str) -> Figure:
 
 
 def _edges(middles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Borders of cells of one width, by their middles."""
+    """Edges of cells of equal width, from their centres."""
     half = (middles[1] - middles[0]) / 2.0
     return np.append(middles - half, middles[-1] + half)
 
 
 def visit_lines(rows: Table) -> list[str]:
-    """A line for each K_max."""
+    """One line per K_max."""
     episodes = int(rows["episodes"][0])
     lines = [
         f"{'K':>3}  {'reach the flag':>14}  {'95 % interval':>16}  cells visited   ({episodes:,} episodes each)"
@@ -96,7 +96,7 @@ def visit_lines(rows: Table) -> list[str]:
 
 
 def draw_dynamic_visits(rows: Table) -> Figure:
-    """Visits of position and velocity by random options of any length up to K, a map for each K.
+    """Visits to position and velocity by random options of any length up to K, one map per K.
 
     Paper: Figure fig:adv_exploration
     """
@@ -104,7 +104,7 @@ def draw_dynamic_visits(rows: Table) -> Figure:
 
 
 def draw_fixed_visits(rows: Table) -> Figure:
-    """Visits of position and velocity by random options of one length, K, a map for each K.
+    """Visits to position and velocity by random options of exactly K steps, one map per K.
 
     Paper: Figure fig:adv_exploration_fix
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, select
 
@@ -19,23 +20,22 @@ if TYPE_CHECKING:
 
 __all__ = ["KEMENY", "KEMENY_AND_ENTROPY", "draw_kemeny", "draw_kemeny_and_entropy"]
 
-Floats = NDArray[np.float64]
 
 STUDY = "chains"
-"""What the jobs of all these figures belong to."""
+"""The study that the jobs of all these figures belong to."""
 
 COLUMNS = ("k_max", "kemeny", "kemeny_of_one", "row_entropy", "stationary_entropy")
 
-GRIDS: Mapping[str, str] = {"open": "Open", "cliff": "Cliff", "bridge": "Bridge", "zigzag": "ZigZag"}
-"""Titles by name."""
+CHAIN_GRIDS: Mapping[str, str] = {"open": "Open", "cliff": "Cliff", "bridge": "Bridge", "zigzag": "ZigZag"}
+"""Titles of the grids, by name."""
 
 NOTES = (
-    "The least and the largest are those of the K_max that were looked at.",
+    "The least and the largest are those of the K_max that were studied.",
     "The paper does not say what holes are. Here they are walls, and the goal is an ordinary cell; with other "
-    "readings there is less of a minimum (see: holdfast docs exploration).",
+    "readings the minimum is shallower (see: holdfast docs exploration).",
     "In the picture, what rises above 1 by more than twice the depth of the deepest minimum is cut off.",
 )
-"""What is to be said of all these figures."""
+"""Notes for all these figures."""
 
 _LONGEST: Mapping[str, Sequence[int]] = {
     "smoke": (1, 2, 4, 8, 16),
@@ -46,15 +46,15 @@ _LONGEST: Mapping[str, Sequence[int]] = {
 
 @dataclass(frozen=True, eq=False)
 class StoredCurve:
-    """A curve as it is drawn, read from rows; every array has shape (n,).
+    """A curve to draw, read from rows; every array has shape (n,).
 
     Attributes:
-        H: Steps that are one step of the chain.
-        k_max: Largest persistences, growing.
-        normalised_kemeny: Kemeny's constant, as a part of that for K_max = 1.
-        normalised_error: 0, for it is exact.
+        H: Number of environment steps in one step of the chain.
+        k_max: Largest persistences, in increasing order.
+        normalised_kemeny: Kemeny's constant divided by that for K_max = 1.
+        normalised_error: 0, because it is exact.
         row_entropy: Mean entropy of the rows of P_H, in nats.
-        row_entropy_error: 0.
+        row_entropy_error: 0, because it is exact.
     """
 
     H: int
@@ -67,7 +67,7 @@ class StoredCurve:
 
 def plan_chains(scale: str, horizons: Sequence[int]) -> Iterator[tuple[Mapping[str, Any], int]]:
     """One job for each grid and horizon; nothing is drawn at random."""
-    for grid in GRIDS:
+    for grid in CHAIN_GRIDS:
         for horizon in horizons:
             yield {"grid": grid, "holes": "wall", "H": horizon, "longest": list(_LONGEST[scale])}, 0
 
@@ -90,9 +90,9 @@ def run_chain(job: Job, place: Path) -> dict[str, Any]:
 
 
 def stored_curves(rows: Table) -> dict[str, list[StoredCurve]]:
-    """The curves of each grid that there are rows of, by its title, the shortest horizon first."""
+    """The curves of each grid that has rows, by its title, shortest horizon first."""
     found: dict[str, list[StoredCurve]] = {}
-    for grid, title in GRIDS.items():
+    for grid, title in CHAIN_GRIDS.items():
         own = select(rows, grid=grid)
         curves = [_curve(select(own, H=horizon)) for horizon in np.unique(own["H"])]
         if curves:
@@ -114,7 +114,7 @@ def _curve(rows: Table) -> StoredCurve:
 
 
 def minimum_lines(rows: Table) -> list[str]:
-    """A table of the least constants and the largest entropies, each with its K_max in brackets."""
+    """A table of the smallest constants and the largest entropies, each with its K_max in parentheses."""
     lines = [f"{'grid':<8}{'H':>4}{'least Kemeny / that of K=1':>30}{'largest entropy':>20}"]
     for title, curves in stored_curves(rows).items():
         for curve in curves:
@@ -126,7 +126,7 @@ def minimum_lines(rows: Table) -> list[str]:
 
 
 def draw_kemeny(rows: Table) -> Figure:
-    """Kemeny's constant over K_max, a panel for each grid.
+    """Kemeny's constant over K_max, one panel per grid.
 
     Paper: Figure fig:Kemeny
     """
@@ -136,7 +136,7 @@ def draw_kemeny(rows: Table) -> Figure:
 
 
 def draw_kemeny_and_entropy(rows: Table) -> Figure:
-    """Kemeny's constant above, entropy below, a column for each grid and a line for each horizon.
+    """Kemeny's constant above, entropy below, with one column per grid and one line per horizon.
 
     Paper: Figure fig:kem_complete
     """

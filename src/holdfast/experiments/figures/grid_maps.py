@@ -1,4 +1,4 @@
-"""The maps of the grid worlds: the three of the tabular experiments, and that of the synchronous one."""
+"""The maps of the grid worlds: the three of the tabular experiments, and the synchronous one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GRIDS = {"cliff": "Cliff", "bridge": "Bridge", "zigzag": "ZigZag"}
 
 
 def plan_maps(scale: str, grids: Sequence[str]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """A job for each grid, the same at every scale."""
+    """One job per grid, the same at every scale."""
     for grid in grids:
         yield {"grid": grid}, 0
 
@@ -31,7 +31,7 @@ def run_map(job: Job, place: Path) -> dict[str, Any]:
 
 
 def draw_grids(rows: Table) -> Figure:
-    """The maps, one beside the other: the start blue, the goal green, holes red.
+    """The maps side by side: the start blue, the goal green, holes red.
 
     Paper: Figure fig:tabular
     """
@@ -42,7 +42,7 @@ def draw_grids(rows: Table) -> Figure:
 
 
 def grid_lines(rows: Table) -> list[str]:
-    """The maps as text, one beside the other."""
+    """The maps as text, side by side."""
     maps = {title: cell_letters(own) for title, own in titled_parts(rows, "grid", _GRIDS).items()}
     lines = ["   ".join(f"{title:<{cells.shape[1]}}" for title, cells in maps.items()).rstrip()]
     texts = [["".join(line) for line in cells] for cells in maps.values()]
@@ -63,12 +63,12 @@ def synchronous_lines(rows: Table) -> list[str]:
     """The map as text, and the rewards."""
     return [
         *("".join(line) for line in cell_letters(rows)),
-        "+100 at the goal G, -10 in a hole #, -100 off the grid, all of them the end;",
+        "+100 at the goal G, -10 in a hole #, -100 off the grid (all end the episode);",
         "-1 for any other step",
     ]
 
 
-_OWN_MAP = "The 6x6 map is holdfast's own: that of the paper cannot be recovered (see: holdfast docs errata)."
+_OWN_MAP = "The 6x6 map is holdfast's own: the paper's cannot be recovered (see: holdfast docs errata)."
 
 TABULAR, SYNCHRONOUS = (
     Experiment(label, title, CELL_COLUMNS, partial(plan_maps, grids=grids), run_map, draw, lines, notes)

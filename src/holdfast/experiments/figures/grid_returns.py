@@ -1,19 +1,20 @@
-"""How soon the grids are learnt: PerQ-learning beside others, without its bootstrap, and beside more updates.
+"""How soon the grids are learned: PerQ-learning beside others, without its bootstrap, and beside more updates.
 
-The paper compares with Q-learning that makes K_max updates per step and calls the numbers equal; about 20.8 for
-K_max = 8 would be. So both are shown. From zero initial values, on grids whose moves are certain and whose rewards
-are at the ends, repeating an update changes how large values are but not their signs, and nothing that a greedy
-episode shows. So the same is also done with small random initial values, where it matters.
+The paper compares with Q-learning that makes K_max updates per step and calls the numbers equal; for K_max = 8,
+about 20.8 would be equal. Therefore both are shown. With zero initial values, on deterministic grids whose rewards
+are at the ends, repeating an update changes the size of values but not their signs, and nothing that a greedy
+episode shows. Therefore small random initial values, where repetition matters, are shown too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.decomposition import equal_updates_per_step
+from holdfast.experiments.guests import Guest
 from holdfast.experiments.spec import Experiment
 from holdfast.experiments.tables import Table, titled_parts
 from holdfast.experiments.tabular_curves import (
@@ -22,9 +23,10 @@ from holdfast.experiments.tabular_curves import (
     NOTES,
     SIZES,
     STUDY,
-    Agent,
+    GridAgent,
     Learning,
     equal_q,
+    joining,
     msa,
     per_q,
     plain_q,
@@ -60,59 +62,65 @@ _BY_K = [per_q(4), per_q(8), per_q(16)]
 _OTHERS = [temporl(8), plain_q()]
 _K_VALUES = (4, 8, 16)
 _INITIAL = {0.0: "initial values 0", 0.01: "initial values N(0, .01²)"}
-"""What is written of each standard deviation."""
+"""The title of each standard deviation."""
 
 Plan = Iterator[tuple[Mapping[str, Any], int]]
 
 
-def plan_methods(scale: str, learning: Learning | None = None) -> Plan:
-    """Everybody on every grid."""
-    return plan_curves([*_BY_K, *_OTHERS], SIZES[scale], learning)
+def plan_methods(scale: str, learning: Learning | None = None, joined: Sequence[GridAgent] = ()) -> Plan:
+    """All agents on every grid, and those that join."""
+    return plan_curves([*_BY_K, *_OTHERS, *joined], SIZES[scale], learning)
+
+
+def join_methods(guests: Sequence[Guest]) -> Experiment:
+    """The figure with agents that join it, in the lower row of panels."""
+    joined = joining(guests, [*_BY_K, *_OTHERS])
+    return replace(METHODS, plan=partial(plan_methods, joined=joined), draw=partial(draw_returns, joined=joined))
 
 
 def plan_without_bootstrap(scale: str) -> Plan:
-    """Everybody on every grid; K_max = 8 alone at the smallest scale."""
+    """All agents on every grid; only K_max = 8 at the smallest scale."""
     return plan_curves(_agents(_without_bootstrap, scale), SIZES[scale])
 
 
 def plan_more_updates(scale: str) -> Plan:
-    """Everybody on every grid, with each kind of initial values; K_max = 8 alone at the smallest scale."""
+    """All agents on every grid, with each kind of initial values; only K_max = 8 at the smallest scale."""
     for initial_std in _INITIAL:
         yield from plan_curves(_agents(_more_updates, scale), SIZES[scale], Learning(initial_std=initial_std))
 
 
-def _without_bootstrap(k_max: int) -> list[Agent]:
+def _without_bootstrap(k_max: int) -> list[GridAgent]:
     return [plain_q(), temporl(k_max), per_q(k_max), msa(k_max), msa(k_max, is_padded=True)]
 
 
-def _more_updates(k_max: int) -> list[Agent]:
+def _more_updates(k_max: int) -> list[GridAgent]:
     return [per_q(k_max), plain_q(), repeated_q(k_max), equal_q(k_max)]
 
 
-def _agents(row: Callable[[int], list[Agent]], scale: str) -> list[Agent]:
-    """All that stand in the rows of a figure, each once."""
+def _agents(row: Callable[[int], list[GridAgent]], scale: str) -> list[GridAgent]:
+    """All agents in the rows of a figure, each once."""
     return list(
         {agent.name: agent for k in (_K_VALUES if scale != "smoke" else (8,)) for agent in row(k)}.values()
     )
 
 
-def _shown(rows: Table, row: Callable[[int], list[Agent]]) -> tuple[int, ...]:
-    """The K_max that there are rows of."""
+def _shown(rows: Table, row: Callable[[int], list[GridAgent]]) -> tuple[int, ...]:
+    """The K_max that have rows."""
     return tuple(k for k in _K_VALUES if has_rows(rows, row(k), beside=plain_q())) or _K_VALUES
 
 
-def draw_returns(rows: Table) -> Figure:
-    """Greedy returns over episodes: above PerQ-learning by K_max, below with K_max = 8 beside the others.
+def draw_returns(rows: Table, joined: Sequence[GridAgent] = ()) -> Figure:
+    """Greedy returns over episodes: PerQ-learning by K_max above, K_max = 8 with the others below.
 
     Paper: Figure fig:tabular_perf
     """
     return draw_returns_by_row(
-        {"by K": (rows, shaded_lines(_BY_K)), "K = 8": (rows, agent_lines([_BY_K[1], *_OTHERS]))}
+        {"by K": (rows, shaded_lines(_BY_K)), "K = 8": (rows, agent_lines([_BY_K[1], *_OTHERS, *joined]))}
     )
 
 
 def draw_returns_without_bootstrap(rows: Table) -> Figure:
-    """Greedy returns over episodes, a row for each K_max; MSA-Q-learning as the paper has it, and padded.
+    """Greedy returns over episodes, one row per K_max; MSA-Q-learning as in the paper, and padded.
 
     Paper: Figure fig:tabular_noboot
     """
@@ -121,14 +129,14 @@ def draw_returns_without_bootstrap(rows: Table) -> Figure:
 
 
 def draw_returns_of_more_updates(rows: Table) -> Figure:
-    """Greedy returns over episodes, a row for each K_max and kind of initial values.
+    """Greedy returns over episodes, one row per K_max and kind of initial values.
 
     Paper: Figure fig:tabular_multi
     """
     from holdfast.draw import algorithm_color
     from holdfast.draw.style import PALETTE
 
-    # In colours of their own: where they coincide with the first, their dashes are seen upon it.
+    # Separate colours: where a line coincides with the first, its dashes are visible on top of it.
     looks = [
         (algorithm_color("perq"), 0),
         (algorithm_color("q"), 0),
@@ -144,18 +152,18 @@ def draw_returns_of_more_updates(rows: Table) -> Figure:
 
 
 def methods_summary(rows: Table) -> list[str]:
-    """Scores of everybody, grid by grid and over all of them."""
+    """Scores of all agents, grid by grid and over all grids."""
     return [*score_lines(rows), "", *aggregate_lines(rows)]
 
 
 def summary_without_bootstrap(rows: Table) -> list[str]:
-    """The same, and what padded means."""
+    """The scores of all agents, and what padded means."""
     padded = "padded: a hold that ends the episode also updates the durations beyond its end"
     return [*methods_summary(rows), "", padded]
 
 
 def summary_of_more_updates(rows: Table) -> list[str]:
-    """Scores of everybody, and how many updates are equal."""
+    """Scores of all agents, and which number of updates is equal."""
     lines = []
     for title, own in titled_parts(rows, "initial_std", _INITIAL).items():
         lines += [title, *methods_summary(own), ""]
@@ -173,6 +181,7 @@ METHODS = Experiment(
     summary=methods_summary,
     notes=NOTES,
     shared=STUDY,
+    join=join_methods,
 )
 
 PRINTED = replace(
@@ -181,8 +190,9 @@ PRINTED = replace(
     title=f"{METHODS.title}, N(0,1) and α = .01 as printed",
     plan=partial(plan_methods, learning=AS_PRINTED),
     notes=NOTES[:1],
+    join=None,
 )
-"""The same with the initial values and the learning rate that the paper prints."""
+"""The first figure with the initial values and the learning rate that the paper prints."""
 
 WITHOUT_BOOTSTRAP = replace(
     METHODS,
@@ -191,6 +201,7 @@ WITHOUT_BOOTSTRAP = replace(
     plan=plan_without_bootstrap,
     draw=draw_returns_without_bootstrap,
     summary=summary_without_bootstrap,
+    join=None,
 )
 
 MORE_UPDATES = replace(
@@ -200,9 +211,10 @@ MORE_UPDATES = replace(
     plan=plan_more_updates,
     draw=draw_returns_of_more_updates,
     summary=summary_of_more_updates,
+    join=None,
     notes=(
         *NOTES,
-        "Not in the paper: as many updates as PerQ-learning really makes; and small random initial values, since "
-        "from zero ones repeating an update changes no greedy episode.",
+        "Not in the paper: as many updates as PerQ-learning really makes; and small random initial values, "
+        "because with zero ones, repeating an update changes no greedy episode.",
     ),
 )

@@ -1,9 +1,9 @@
-"""Grids with time cut finer: whether learners care how many steps a cell takes.
+"""Grids in finer time: whether the number of steps per cell matters to learners.
 
-Each cell of a grid is cut into n × n, so that the same way takes about n times as many steps. The discount of a
-step is γ^(1/n), and an episode may have n times as many of them: the problem is the same in physical time, which
-is counted in cells here. PerQ-learning chooses from one set of persistences whatever n is; nobody is told n.
-Beside the learners stands what the exact solution comes to: the shortest way, and the fewest decisions on one.
+Each cell of a grid is divided into n × n, so that the same path takes about n times as many steps. The discount of
+a step is γ^(1/n), and an episode may have n times as many steps: in physical time, counted here in cells, the
+problem stays the same. PerQ-learning chooses from the same set of persistences for every n; no learner is given n.
+Beside the learners stands the exact solution: the shortest path, and the fewest decisions on it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, matrix, select
-from holdfast.experiments.tabular_curves import GRIDS, Agent, plain_q
+from holdfast.experiments.tabular_curves import GRIDS, GridAgent, plain_q
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,16 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENT", "draw_refinement"]
 
-Floats = NDArray[np.float64]
 
 PERSISTENCES = [1, 2, 4, 8, 16, 32, 64]
-"""One set for all n."""
+"""The same set for all n."""
 
 _EXACT = "exact"
-_AGENTS = (plain_q(), Agent("PerQ{1..64}", "perq", {"persistences": PERSISTENCES}))
+_AGENTS = (plain_q(), GridAgent("PerQ{1..64}", "perq", {"persistences": PERSISTENCES}))
 _GAMMA, _ALPHA, _EPSILON_DECAY = 0.99, 0.1, 0.99
 _CELLS = 100
-"""Cells of way after which an episode is truncated."""
+"""Path length, in cells, after which an episode is truncated."""
 _BLOCKS = 6
 
 _SIZES: Mapping[str, tuple[tuple[str, ...], tuple[int, ...], int, int]] = {
@@ -47,7 +47,7 @@ _SIZES: Mapping[str, tuple[tuple[str, ...], tuple[int, ...], int, int]] = {
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """For each grid and n a job for each learner, which has all seeds, and one for the exact solution."""
+    """For each grid and n, one job per learner with all seeds, and one for the exact solution."""
     grids, refinements, runs, episodes = _SIZES[scale]
     for grid in grids:
         for n in refinements:
@@ -68,7 +68,7 @@ def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 
 def run(job: Job, place: Path) -> dict[str, Any]:
-    """Greedy return, decisions and physical time of each run, means over blocks of episodes."""
+    """Greedy return, decisions and physical time of each run, as means over blocks of episodes."""
     if job.setting["agent"] == _EXACT:
         return _solved(job)
     from holdfast.core.schedules import Exponential
@@ -96,7 +96,7 @@ def run(job: Job, place: Path) -> dict[str, Any]:
 
 
 def _solved(job: Job) -> dict[str, Any]:
-    """The one row of the exact solution: the shortest of the best ways, with the fewest decisions."""
+    """The single row of the exact solution: the shortest of the best paths, with the fewest decisions."""
     from holdfast.mdp import TabularMDP, fewest_decisions, q_star_options
 
     setting = job.setting
@@ -126,7 +126,7 @@ def _block_means(values: NDArray[Any]) -> Floats:
 
 
 def draw_refinement(rows: Table) -> Figure:
-    """Mean greedy return over all episodes by n, above, and decisions at the end, below; a column per grid."""
+    """Mean greedy return over all episodes above, decisions at the end below, over n; one column per grid."""
     from matplotlib.figure import Figure
 
     from holdfast.draw import algorithm_color, look
@@ -179,7 +179,7 @@ def _last_decisions(rows: Table, grid: str, agent: str) -> tuple[Floats, Floats]
 
 
 def summary(rows: Table) -> list[str]:
-    """Returns by n, what becomes of them from the coarsest to the finest, and the decisions at the end."""
+    """Returns by n, their change from the coarsest to the finest time, and the decisions at the end."""
     from holdfast.stats.estimates import mean_interval
 
     refinements = np.unique(rows["n"])
@@ -203,7 +203,7 @@ def summary(rows: Table) -> list[str]:
 
 
 def _verdicts(rows: Table) -> list[str]:
-    """How much of the return is lost between the coarsest and the finest time."""
+    """The change of the return from the coarsest to the finest time."""
     from holdfast.stats.estimates import mean_interval
 
     found = []
@@ -229,6 +229,6 @@ EXPERIMENT = Experiment(
     summary=summary,
     notes=(
         "Not in the paper. Discount .99^(1/n) per step, episodes of n times as many steps, ε = .99^episode, "
-        "α = .1; Q-learning makes n times as many updates per cell of way. Intervals are 95 % (Student's).",
+        "α = .1; Q-learning makes n times as many updates per cell of the path. Intervals are 95 % (Student's).",
     ),
 )

@@ -1,4 +1,4 @@
-"""How fast synchronous learning comes to the exact values: Q-learning, and PerQ-learning in two readings."""
+"""How fast synchronous learning approaches the exact values: Q-learning, and PerQ-learning in two readings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.options import duration_at
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, matrix, select
@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENT", "draw_errors"]
 
-Floats = NDArray[np.float64]
 
 _RULES = ("q", "combined", "all")
 _DRAWN = "combined"
 _TITLES = {"q": "Q-learning", "combined": "PerQ-learning", "all": "PerQ-learning, all sub-transitions"}
 _SIZES = {"smoke": (3, 40, 1), "laptop": (20, 400, 10), "paper": (100, 400, 10)}
-"""Runs, iterations, and after how many of them errors are stored again."""
+"""Runs, iterations, and the number of iterations between stored errors."""
 _SHOWN = 200
-"""Iterations that are drawn."""
+"""Number of iterations to draw."""
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """One job for each rule: its runs are computed side by side, from seed 0 on."""
+    """One job per rule: its runs are computed together, from seed 0 on."""
     runs, iterations, every = _SIZES[scale]
     sizes = {"runs": runs, "iterations": iterations, "every": every}
     for rule in _RULES:
@@ -62,7 +61,7 @@ def run(job: Job, place: Path) -> dict[str, Any]:
 
 
 def draw_errors(rows: Table) -> Figure:
-    """Largest errors over iterations, left of all values, right for each persistence.
+    """Largest errors over iterations: of all values on the left, for each persistence on the right.
 
     Paper: Figure fig:sync
     """
@@ -110,19 +109,19 @@ def _draw_persistences(axes: Axes, rows: Table) -> None:
 
 
 def _draw_curve(axes: Axes, x: Floats, errors: Floats, color: Any, label: str, style: str = "solid") -> None:
-    """Mean of (run, iteration) and its interval."""
+    """Mean of (run, iteration), and its interval."""
     from holdfast.stats.estimates import mean_interval
 
     shown = x <= _SHOWN
     mean, low, high = mean_interval(errors[:, shown])
     axes.plot(x[shown], mean, color=color, linestyle=style, label=label)
-    # A logarithm has no place for what lies below zero.
+    # A logarithmic axis cannot show values below zero.
     low = np.maximum(low, np.finfo(float).tiny)
     axes.fill_between(x[shown], low, high, color=color, alpha=0.18, linewidth=0.0)
 
 
 def _errors(rows: Table, rule: str) -> tuple[Floats, Floats] | None:
-    """Iterations, and the errors of a rule as (k, run, iteration); None where there are none."""
+    """Iterations, and the errors of a rule as (k, run, iteration); None if there are none."""
     own = select(rows, rule=rule)
     parts = [matrix(select(own, k=k), "error", "iteration") for k in np.unique(own["k"])]
     return (parts[0][0], np.array([errors for _, errors in parts])) if parts else None
@@ -155,5 +154,5 @@ EXPERIMENT = Experiment(
     run=run,
     draw=draw_errors,
     summary=summary,
-    notes=("The 6x6 map is holdfast's own: that of the paper cannot be recovered (see: holdfast docs errata).",),
+    notes=("The 6x6 map is holdfast's own: the paper's cannot be recovered (see: holdfast docs errata).",),
 )

@@ -51,7 +51,7 @@ def draw_synchronous_values(rows: Table) -> Figure:
 
 
 def summary(rows: Table) -> list[str]:
-    """V*_k at the start, and its mean over the cells that are no end."""
+    """V*_k at the start, and its mean over the cells that do not end the episode."""
     parts = _by_k(rows)
     layout = cell_layout(next(iter(parts.values())))
     live = ~(layout.goals | layout.holes)
@@ -78,5 +78,5 @@ EXPERIMENT = Experiment(
     run=run,
     draw=draw_synchronous_values,
     summary=summary,
-    notes=("The 6x6 map is holdfast's own: that of the paper cannot be recovered (see: holdfast docs errata).",),
+    notes=("The 6x6 map is holdfast's own: the paper's cannot be recovered (see: holdfast docs errata).",),
 )

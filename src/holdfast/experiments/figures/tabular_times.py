@@ -1,7 +1,7 @@
 """How long a run of PerQ-learning takes, by K_max.
 
-All K_max of a grid are timed in one process, by turns, so that what else a machine does falls on all of them
-alike. Neither compiling nor greedy episodes are in the times.
+All K_max of a grid are timed in one process, in turns, so that other load on the machine affects all of them
+equally. The times include neither compilation nor greedy episodes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.experiments.spec import Experiment, Job
 from holdfast.experiments.tables import Table, matrix, select
 from holdfast.experiments.tabular_curves import GRIDS, SIZES, Learning, learn, per_q
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENT", "draw_times"]
 
-Floats = NDArray[np.float64]
 
 _RUNS = {"smoke": 3, "laptop": 5, "paper": 20}
 _K_VALUES = {"smoke": (1, 2, 4), "laptop": (1, 2, 4, 8, 16, 32), "paper": (1, 2, 4, 8, 16, 32)}
@@ -37,14 +36,14 @@ _MARKS = {
 
 
 def plan(scale: str) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """One job for each grid."""
+    """One job per grid."""
     for grid, episodes in SIZES[scale].episodes.items():
         sizes = {"episodes": episodes, "runs": _RUNS[scale], "k_values": list(_K_VALUES[scale])}
         yield {"grid": grid} | sizes | vars(Learning()), 0
 
 
 def run(job: Job, place: Path) -> dict[str, Any]:
-    """Seconds and steps of each run and K_max; a tenth of a run is made first and not counted."""
+    """Seconds and steps of each run and K_max; a tenth of a run comes first and is not counted."""
     shared = {name: value for name, value in job.setting.items() if name != "k_values"}
     rows = []
     for k_max in job.setting["k_values"]:
@@ -62,7 +61,7 @@ def _setting(shared: Mapping[str, Any], k_max: int) -> dict[str, Any]:
 
 
 def draw_times(rows: Table) -> Figure:
-    """Over K_max, on the left the seconds of a run, on the right the microseconds of a step.
+    """Over K_max: the seconds of a run on the left, the microseconds of a step on the right.
 
     Paper: Figure fig:tabular_times
     """
@@ -99,7 +98,7 @@ def _draw_means(axes: Axes, rows: Table, per_step: bool) -> None:
         color, marker = _MARKS[grid]
         axes.plot(k_values, mean, color=PALETTE[color], marker=marker, markersize=4, label=title)
         if len(seconds) > 1:
-            # A logarithm has no place for what lies below zero: such a band leaves the picture below.
+            # A logarithmic axis cannot show values below zero: such a band leaves the picture at the bottom.
             low = np.maximum(low, np.finfo(float).tiny)
             axes.fill_between(k_values, low, high, color=PALETTE[color], alpha=0.18, linewidth=0.0)
         means.append(mean)
@@ -118,7 +117,7 @@ def _draw_means(axes: Axes, rows: Table, per_step: bool) -> None:
 
 
 def _times(rows: Table, grid: str) -> tuple[Floats, Floats, Floats] | None:
-    """K_max (n,), and seconds and steps of the runs, each (run, n); None where there are none."""
+    """K_max (n,), and seconds and steps of the runs, each (run, n); None if there are none."""
     own = select(rows, grid=grid)
     if len(own["seed"]) == 0:
         return None
@@ -127,13 +126,13 @@ def _times(rows: Table, grid: str) -> tuple[Floats, Floats, Floats] | None:
 
 
 def summary(rows: Table) -> list[str]:
-    """Milliseconds of a run and microseconds of a step."""
+    """Milliseconds per run and microseconds per step."""
     from holdfast.stats.estimates import mean_interval
 
     found = {title.split()[0]: _times(rows, grid) for grid, title in GRIDS.items()}
     times = {title: own for title, own in found.items() if own is not None}
     lines = [
-        "milliseconds of a training run (microseconds of a step), mean ± 95 % interval",
+        "milliseconds per training run (microseconds per step), mean ± 95 % interval",
         "K_max " + "".join(f"{title:>18}" for title in times),
     ]
     for k in np.unique(rows["k_max"]):
@@ -164,8 +163,8 @@ EXPERIMENT = Experiment(
     draw=draw_times,
     summary=summary,
     notes=(
-        "Wall time of compiled code on one core, all K_max of a grid by turns. Whatever else the machine does is "
-        "in it: run it alone.",
+        "Wall time of compiled code on one core, all K_max of a grid in turns. It includes whatever else the "
+        "machine does: run it alone.",
     ),
     alone=True,
 )

@@ -1,4 +1,4 @@
-"""Atari: the paper's games and settings; on a laptop one game, one seed and few steps."""
+"""Atari: the paper's games and settings; at the laptop's scale one game, one seed and few steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _STUDY = "Atari"
-"""What the jobs of all these figures belong to."""
+"""The study that the jobs of all these figures belong to."""
 
 _DQN, _FOUR, _EIGHT, _SKIPPER, _WITHOUT = dqn(), per_dqn(4), per_dqn(8), temporl_dqn(4), msa_dqn(4)
 _FREEWAY, _SEAQUEST = "atari:Freeway", "atari:Seaquest"
@@ -43,10 +43,10 @@ def _plans(
     """The three scales of a figure.
 
     Args:
-        drivers: Who learns.
-        games: What.
-        on_laptop: Who learns Freeway at the laptop's scale; None for all.
-        seaquest: Who learns Seaquest.
+        drivers: The drivers.
+        games: The games.
+        on_laptop: The drivers on Freeway at the laptop's scale (default: all).
+        seaquest: The drivers on Seaquest.
     """
     last = (Match(_SEAQUEST, seaquest),) if seaquest else ()
     matches = (*(Match(game, drivers, _STARTS.get(game, {})) for game in games), *last)
@@ -94,7 +94,7 @@ def draw_freeway(rows: Table) -> Figure:
 
 
 def draw_freeway_batches(rows: Table) -> Figure:
-    """Scores in Freeway of Persistent DQN, DQN, and DQN with as many tuples per update.
+    """Scores in Freeway of Persistent DQN, DQN, and DQN with the same number of tuples per update.
 
     Paper: Figure fig:freeway_comp
     """
@@ -102,9 +102,9 @@ def draw_freeway_batches(rows: Table) -> Figure:
 
 
 _NOTES = (
-    "Scores are those of whole greedy games, unclipped, 10 in an evaluation (2 at the laptop's scale); training "
+    "Scores are those of whole greedy games, unclipped, 10 per evaluation (2 at the laptop's scale); training "
     "episodes are lives with clipped rewards.",
-    "Schedules go over the steps of the training. At the laptop's scale all persistences share their draws.",
+    "Schedules span the training steps. At the laptop's scale all persistences share their draws.",
     "The paper's text names Freeway, Kangaroo and Seaquest; Alien, Breakout and Ms. Pac-Man stand for the other "
     "three games.",
 )

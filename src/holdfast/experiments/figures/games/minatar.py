@@ -1,7 +1,7 @@
-"""MinAtar: small games that a laptop can learn, played as Atari's are in the paper.
+"""MinAtar: small games that a laptop can learn, played like Atari's in the paper.
 
-Neither figure is one of the paper: ``holdfast reproduce minatar`` and ``minatarK`` are the twins of ``fig:atari``
-and ``fig:atariK``. Everybody has the defaults, with the customary network of one convolution and 128 units.
+Neither is a figure of the paper: ``holdfast reproduce minatar`` and ``minatarK`` are the twins of ``fig:atari``
+and ``fig:atariK``. All agents use the defaults, with the customary network of one convolution and 128 units.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.experiments.figures.games.training import Match, Plan, smoke_plan
 __all__ = ["MINATAR", "MINATAR_LONGER_HOLDS"]
 
 _STUDY = "MinAtar"
-"""What the jobs of both figures belong to."""
+"""The study that the jobs of both figures belong to."""
 
 _DQN, _FOUR, _EIGHT = dqn(), per_dqn(4), per_dqn(8)
 _OWN_DRAWS = per_dqn(4, "own draws", shared_draws=False)
@@ -25,7 +25,7 @@ _OTHERS = (temporl_dqn(4), msa_dqn(4, shared_draws=False))
 _STEPS, _SEEDS, _EVALUATIONS = 200_000, 3, 25
 _PAPER = (2_500_000, 5, 50)
 _GAMES = {"minatar:Freeway": 4, "minatar:Asterix": 10, "minatar:Breakout": 10, "minatar:SpaceInvaders": 10}
-"""Games of an evaluation; Freeway's last for 2,501 steps each, and differ little."""
+"""Number of games per evaluation; those of Freeway last for 2,501 steps each and differ little."""
 _SEAQUEST = "minatar:Seaquest"
 
 
@@ -70,8 +70,8 @@ _LONGER: Mapping[str, Plan] = {
 }
 
 _NOTES = (
-    "Scores are those of greedy games, 10 in an evaluation (4 of Freeway), cut at 5,000 steps.",
-    "DQN is PerDQN with k_max=1 and the same arguments; MSA-DQN and the own draws learn as many tuples of each k.",
+    "Scores are those of greedy games, 10 per evaluation (4 for Freeway), cut at 5,000 steps.",
+    "DQN is PerDQN with k_max=1 and the same arguments; MSA-DQN and own draws learn as many tuples of each k.",
 )
 
 MINATAR, MINATAR_LONGER_HOLDS = (

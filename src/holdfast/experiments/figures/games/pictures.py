@@ -1,4 +1,4 @@
-"""What is drawn and said of trainings on games: scores, decisions, and who is ahead of DQN."""
+"""Pictures and tables of training on games: scores, decisions, and who is ahead of DQN."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["RIVAL", "draw_games", "game_lines", "score_lines"]
 
 RIVAL = "DQN"
-"""With whom all others are compared."""
+"""The agent that all others are compared with."""
 
 _COLUMNS = {"score": "score of a game", "decisions": "decisions in a game"}
 
 
 def draw_games(rows: Table, games: Mapping[str, Sequence[Driver]]) -> Figure:
-    """Two panels for each game of which there are rows: scores over steps, and how often somebody decides.
+    """Two panels for each game that has rows: scores over steps, and the number of decisions.
 
     Args:
-        rows: Of all games.
-        games: Who is drawn in which.
+        rows: Rows of all games.
+        games: The drivers to draw for each game.
     """
     from holdfast.draw import Panel, draw_curves
 
@@ -42,7 +42,7 @@ def draw_games(rows: Table, games: Mapping[str, Sequence[Driver]]) -> Figure:
 
 
 def game_lines(rows: Table) -> list[str]:
-    """For each game and driver the last fifth of the training, then a sentence on who is ahead of DQN."""
+    """For each game and driver the last fifth of training, then a sentence on who is ahead of DQN."""
     lines: list[str] = []
     for game in dict.fromkeys(rows["game"].tolist()):
         own = select(rows, game=str(game))
@@ -51,7 +51,7 @@ def game_lines(rows: Table) -> list[str]:
 
 
 def score_lines(game: str, rows: Table, names: Sequence[str]) -> list[str]:
-    """One game: score, worst seed, decisions and steps of each decision in the last fifth of the training."""
+    """One game: score, worst seed, decisions and steps per decision in the last fifth of training."""
     lines = [f"{game}, last fifth:", f"  {'':<24}{'score':>14}{'worst':>8}{'decisions':>11}{'held':>6}{'runs':>5}"]
     ends = {}
     for name in names:
@@ -72,7 +72,7 @@ _MEASURED = ("score", "decisions", "length")
 
 
 def _ahead_lines(ends: Mapping[str, Mapping[float, float]]) -> list[str]:
-    """Who has the better last fifth with how many of the seeds that both have."""
+    """Who has the better last fifth, and on how many of the shared seeds."""
     lines = []
     for name, own in ends.items():
         shared = sorted(set(own) & set(ends.get(RIVAL, {}))) if name != RIVAL else []

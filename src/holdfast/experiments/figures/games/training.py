@@ -1,36 +1,36 @@
-"""Training on games: who plays what for how long at a scale, one such training, and its rows.
+"""Training on games: who learns what for how long at each scale, one such training run, and its rows.
 
-A job is what ``holdfast train`` does with the same game, algorithm and arguments, so that it goes on exactly where
-it was stopped. Its evaluations are greedy and score whole games.
+A job does what ``holdfast train`` does with the same game, algorithm and arguments, so it resumes exactly where it
+was stopped. Its evaluations are greedy and score whole games.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from holdfast.experiments.drivers import Driver, means_of_last
 from holdfast.experiments.spec import Job
 
-__all__ = ["COLUMNS", "Match", "Plan", "games_of", "plan_jobs", "run_game", "smoke_plan"]
+__all__ = ["COLUMNS", "Match", "Plan", "games_of", "joined_plans", "plan_jobs", "run_game", "smoke_plan"]
 
 COLUMNS = ("step", "score", "decisions", "length", "training_return")
-"""Means over the games of an evaluation; and over the last 20 training episodes that had ended by then."""
+"""Means over the games of an evaluation, and over the last 20 training episodes that had ended by then."""
 
 _SMOKE = {"learning_starts": 50, "buffer_size": 400}
 
 
 @dataclass(frozen=True)
 class Match:
-    """Who learns a game.
+    """A game and the drivers that learn it.
 
     Attributes:
-        game: Its name, with that of its family: ``minatar:Freeway``.
-        drivers: Who.
-        arguments: What all of them are given in this game.
-        games: Of an evaluation.
+        game: Game's name with its family, such as ``minatar:Freeway``.
+        drivers: The drivers.
+        arguments: Arguments that all drivers get in this game.
+        games: Number of games per evaluation.
     """
 
     game: str
@@ -44,11 +44,11 @@ class Plan:
     """A figure at one scale.
 
     Attributes:
-        steps: Of a training.
-        seeds: Trainings of each driver in each game.
-        evaluations: Of a training, evenly spaced.
-        matches: In the order in which they are trained. A game may come twice.
-        arguments: What everybody is given, as far as the algorithm has it.
+        steps: Number of training steps.
+        seeds: Number of seeds for each driver in each game.
+        evaluations: Number of evenly spaced evaluations during training.
+        matches: The matches, in the order of training. A game may occur twice.
+        arguments: Arguments that all drivers get, if the algorithm has them.
     """
 
     steps: int
@@ -59,14 +59,29 @@ class Plan:
 
 
 def smoke_plan(*matches: Match) -> Plan:
-    """Seconds: two evaluations of one game each, and a replay that is soon full."""
+    """A plan that takes seconds: two evaluations of one game each, and a replay that is soon full."""
     return Plan(120, 1, 2, matches, _SMOKE)
 
 
-def plan_jobs(scale: str, plans: Mapping[str, Plan]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """A job for each match, seed and driver, in this order.
+def joined_plans(plans: Mapping[str, Plan], drivers: Sequence[Driver]) -> dict[str, Plan]:
+    """The same plans with others who learn each game, too: in the first match of it."""
+    found = {}
+    for scale, plan in plans.items():
+        games = [match.game for match in plan.matches]
+        found[scale] = replace(
+            plan,
+            matches=[
+                replace(match, drivers=(*match.drivers, *drivers)) if match.game not in games[:number] else match
+                for number, match in enumerate(plan.matches)
+            ],
+        )
+    return found
 
-    All arguments are written out, so that rows of other defaults are those of another job.
+
+def plan_jobs(scale: str, plans: Mapping[str, Plan]) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """One job for each match, seed and driver, in this order.
+
+    All arguments are written out, so that rows made with other defaults belong to another job.
     """
     plan = plans[scale]
     for match in plan.matches:
@@ -98,7 +113,7 @@ def _all_arguments(driver: Driver, match: Match, plan: Plan) -> dict[str, Any]:
 
 
 def run_game(job: Job, place: Path) -> Mapping[str, Any]:
-    """Train, or go on; what the evaluations on the way came to."""
+    """Train, or resume; the results of the evaluations on the way."""
     from holdfast.experiments.training import episode_columns, evaluation_columns, train_job
 
     setting = job.setting
@@ -126,7 +141,7 @@ def run_game(job: Job, place: Path) -> Mapping[str, Any]:
 
 
 def games_of(plans: Mapping[str, Plan]) -> dict[str, tuple[Driver, ...]]:
-    """The games of a figure at any scale, and everybody who learns one, in the order of the largest scale."""
+    """The games of a figure at any scale, each with all its drivers, in the order of the largest scale."""
     found: dict[str, dict[str, Driver]] = {}
     for scale in ("paper", "laptop", "smoke"):
         for match in plans[scale].matches:

@@ -1,4 +1,4 @@
-"""Who takes part in the learning suite, with every argument that is not a default."""
+"""The contestants of the learning suite, with every argument that differs from a default."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+from holdfast.policies.algorithms import find_algorithm
 
 __all__ = ["CONTESTANTS", "Contestant"]
 
@@ -57,7 +59,7 @@ _ZOO: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "LunarLander-v3": _ZOO_SWINGING_AND_LANDING,
     }
 )
-"""The settings for DQN that rl-zoo3 (hyperparams/dqn.yml) gives each of these environments."""
+"""The settings for DQN that rl-zoo3 (hyperparams/dqn.yml) uses for each of these environments."""
 
 
 _EARLIER: Mapping[str, Any] = MappingProxyType(
@@ -80,7 +82,7 @@ _EARLIER: Mapping[str, Any] = MappingProxyType(
         "policy_kwargs": {"net_arch": [64, 64]},
     }
 )
-"""What PerDQN's defaults were before the suite chose them, where they were others."""
+"""PerDQN's defaults before the suite chose new ones, where they differed."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,12 @@ class Contestant:
     """An agent with its settings.
 
     Attributes:
-        name: As it is shown.
-        library: ``"holdfast"``, or ``"sb3"`` for Stable-Baselines3's own class.
-        algorithm: Class name in that library.
-        arguments: On every task, beside the defaults.
-        by_task: On single tasks, by the environment's id.
-        seeds: How many it is published with.
+        name: Name to show.
+        library: ``"holdfast"``, ``"sb3"`` for Stable-Baselines3's own class, or ``"joined"``.
+        algorithm: Class name in that library; for an agent that joined, the name of an algorithm.
+        arguments: Arguments on every task that differ from the defaults.
+        by_task: Arguments on single tasks, by the environment's id.
+        seeds: Number of published seeds.
     """
 
     name: str
@@ -104,17 +106,19 @@ class Contestant:
     seeds: int = 5
 
     def arguments_for(self, environment: str) -> dict[str, Any]:
-        """Every argument that is given on a task; those of our own agents are all written out."""
+        """All arguments on a task; for holdfast's own agents, defaults are written out too."""
         given = {"policy": "MlpPolicy", **self.arguments, **self.by_task.get(environment, {})}
+        if self.library == "joined":
+            return find_algorithm(self.algorithm).complete(given)
         return _written_out(self.algorithm, given) if self.library == "holdfast" else given
 
 
 _CAME_LATER = frozenset({"clip_gradients", "decision_cost", "exploration", "initialization"})
-"""Arguments that came after the first rows, with defaults that change nothing: left out unless they are given."""
+"""Arguments that are newer than the first rows, with defaults that change nothing: left out unless given."""
 
 
 def _written_out(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """An agent's arguments with its defaults, so that rows of other defaults are those of another job."""
+    """An agent's arguments with its defaults, so that rows made with other defaults belong to another job."""
     import holdfast.deep
     from holdfast.deep.arguments import DEFAULT_TRUNK, SB3_ARGUMENTS
 
@@ -123,7 +127,7 @@ def _written_out(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
         for argument in (*SB3_ARGUMENTS, *getattr(holdfast.deep, algorithm).own_arguments)
         if argument.identifies and argument.name not in _CAME_LATER
     }
-    # Only one of the two is given.
+    # Only one of the two may be given.
     defaults.pop("persistences" if "k_max" in given else "k_max", None)
     return {**defaults, "policy_kwargs": {"net_arch": list(DEFAULT_TRUNK)}, **given}
 
@@ -134,8 +138,8 @@ CONTESTANTS = (
     Contestant("PerDQN", "holdfast", "PerDQN", seeds=10),
     Contestant("PerDQN, k_max=1", "holdfast", "PerDQN", {"k_max": 1}),
     Contestant("PerDQN, earlier defaults", "holdfast", "PerDQN", _EARLIER),
-    # With all that steadies PerDQN and does not contradict them. TempoRL draws tuples for each of its skips.
+    # With everything that steadies PerDQN and does not contradict them. TempoRL draws tuples for each skip.
     Contestant("TempoRL", "holdfast", "TempoRLDQN", {"k_max": 8, "batch_size": 32}),
     Contestant("εz-greedy", "holdfast", "EZGreedyDQN", {"k_max": 32}),
 )
-"""In the order in which they are shown."""
+"""The contestants, in the order of display."""

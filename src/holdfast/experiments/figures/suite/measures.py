@@ -1,6 +1,6 @@
-"""What the trainings of the learning suite came to: per agent and task, and over all tasks beside a rival.
+"""The results of the learning suite: per agent and task, and over all tasks compared with a rival.
 
-Agents may have different numbers of seeds. What is said of one agent is said of all its runs; two are compared on
+Agents may have different numbers of seeds. Statements about one agent use all its runs; two agents are compared on
 the seeds that both have on every task.
 """
 
@@ -13,18 +13,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.experiments.figures.suite.contestants import CONTESTANTS
-from holdfast.experiments.figures.suite.tasks import TASKS, Task, last_fifth, normalized
+from holdfast.experiments.figures.suite.tasks import TASKS, SuiteTask, last_fifth, normalized
 from holdfast.experiments.tables import Table, matrix, select
 from holdfast.stats import bootstrap_estimate, improvement_estimate, interquartile_mean
 from holdfast.stats.estimates import Estimate
 
 __all__ = ["RIVAL", "Measured", "Overall", "agents_of", "measure", "overall", "score_arrays", "tasks_of"]
 
-Floats = NDArray[np.float64]
 
 RIVAL = "DQN, tuned"
-"""With which all others are compared."""
+"""The agent that all others are compared with."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Measured:
 
     Attributes:
         seeds: (runs,) integers.
-        ends: (runs,) mean greedy return of the last fifth of the training.
+        ends: (runs,) mean greedy return of the last fifth of training.
         scores: (runs,) the same on the common scale.
         areas: (runs,) mean of all evaluations on the common scale: the area under the curve.
         decisions: (runs,) decisions per greedy episode in the last fifth.
@@ -52,11 +52,11 @@ class Overall(NamedTuple):
     Attributes:
         runs: Number of runs on each task.
         scores: Interquartile mean of the last fifths, with its stratified bootstrap interval.
-        areas: The same of the areas under the curve.
+        areas: The same for the areas under the curve.
         compared: Number of seeds that it shares with the rival on every task.
-        better_scores: Probability that one of its runs has a better last fifth than one of the rival's; None where
+        better_scores: Probability that one of its runs has a better last fifth than one of the rival's; None if
             there is nothing to compare.
-        better_areas: The same of the areas.
+        better_areas: The same for the areas.
     """
 
     runs: int
@@ -67,18 +67,20 @@ class Overall(NamedTuple):
     better_areas: Estimate | None
 
 
-def tasks_of(rows: Table) -> list[Task]:
-    """The tasks of which there are rows."""
+def tasks_of(rows: Table) -> list[SuiteTask]:
+    """The tasks that have rows."""
     return [task for task in TASKS if task.environment in rows["environment"]]
 
 
 def agents_of(rows: Table) -> list[str]:
-    """The agents of whom there are rows."""
-    return [contestant.name for contestant in CONTESTANTS if contestant.name in rows["agent"]]
+    """The agents that have rows: the suite's own first, then those that joined it."""
+    there = dict.fromkeys(rows["agent"].tolist())
+    own = [contestant.name for contestant in CONTESTANTS if contestant.name in there]
+    return [*own, *(str(name) for name in there if name not in own)]
 
 
-def measure(rows: Table, agent: str, task: Task) -> Measured | None:
-    """What an agent's runs on a task came to; None where there are none."""
+def measure(rows: Table, agent: str, task: SuiteTask) -> Measured | None:
+    """The results of an agent's runs on a task; None if there are none."""
     own = select(rows, agent=agent, environment=task.environment)
     if len(own["seed"]) == 0:
         return None
@@ -100,11 +102,11 @@ def score_arrays(
     """Last fifths and areas of one agent, (runs, tasks) each.
 
     Args:
-        measured: What it came to on each task.
-        seeds: Those to take; None for all where every task has as many, else for those that all tasks have.
+        measured: The agent's results on each task.
+        seeds: Seeds to use (default: all if every task has the same number, else those that all tasks have).
 
     Returns:
-        None where no run is left.
+        None if no run is left.
     """
     if seeds is None and len({len(one.seeds) for one in measured}) > 1:
         seeds = _common(measured)
@@ -121,7 +123,7 @@ def score_arrays(
 
 
 def overall(rows: Table) -> dict[str, Overall]:
-    """Every agent that has runs on all tasks of which there are rows, by name."""
+    """Every agent that has runs on all tasks that have rows, by name."""
     by_agent: dict[str, list[Measured]] = {}
     for agent in agents_of(rows):
         found = [measure(rows, agent, task) for task in tasks_of(rows)]

@@ -1,8 +1,8 @@
-"""The learning suite as a part of a page: tables in Markdown, made of rows alone."""
+"""The learning suite as part of a page: Markdown tables, made from rows alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from holdfast.experiments.figures.suite.measures import (
     overall,
     tasks_of,
 )
-from holdfast.experiments.figures.suite.tasks import Task
+from holdfast.experiments.figures.suite.tasks import SuiteTask
 from holdfast.experiments.tables import Table
 from holdfast.stats import bootstrap_estimate, interquartile_mean, mean_estimate
 from holdfast.stats.estimates import Estimate
 
-__all__ = ["suite_page"]
+__all__ = ["ablation_page", "suite_page"]
 
 
 def suite_page(rows: Table) -> str:
@@ -32,7 +32,47 @@ def suite_page(rows: Table) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _overall_part(told: dict[str, Overall], tasks: Sequence[Task]) -> Iterator[str]:
+def ablation_page(rows: Table, variants: Mapping[str, str], reference: str) -> str:
+    """Task by task: each variant's last fifth, worst seed, area and decisions, and its gap to a reference.
+
+    Args:
+        rows: Rows of the variants and of the reference.
+        variants: Each agent's name on the page, by its name in the rows; the reference is one of them.
+        reference: The agent that the others are compared with, on the seeds that both have.
+    """
+    parts: list[str] = []
+    for task in tasks_of(rows):
+        found = {agent: measure(rows, agent, task) for agent in variants}
+        measured = {agent: one for agent, one in found.items() if one is not None}
+        parts += [f"### Ablation on {task.environment}, {task.steps:,} steps", ""]
+        parts += _table(
+            ("variant", "seeds", "last fifth", "worst seed", "area", "area − defaults' area", "decisions"),
+            [
+                (
+                    variants[agent],
+                    len(one.seeds),
+                    _estimate(mean_estimate(one.ends), 1),
+                    f"{one.ends.min():.1f}",
+                    _estimate(mean_estimate(one.areas), 2),
+                    "" if agent == reference else _estimate(_area_gap(one, measured.get(reference)), 2),
+                    f"{one.decisions.mean():.1f}",
+                )
+                for agent, one in measured.items()
+            ],
+        )
+    return "\n".join(parts) + "\n"
+
+
+def _area_gap(one: Measured, other: Measured | None) -> Estimate | None:
+    """The mean over common seeds of one area minus the other; None without a common seed."""
+    shared = () if other is None else np.intersect1d(one.seeds, other.seeds)
+    if other is None or len(shared) == 0:
+        return None
+    mine, theirs = (found.areas[np.isin(found.seeds, shared)] for found in (one, other))
+    return mean_estimate(mine - theirs)
+
+
+def _overall_part(told: dict[str, Overall], tasks: Sequence[SuiteTask]) -> Iterator[str]:
     yield f"### Over {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'}"
     yield ""
     if not told:
@@ -61,7 +101,7 @@ def _overall_part(told: dict[str, Overall], tasks: Sequence[Task]) -> Iterator[s
     )
 
 
-def _task_part(task: Task, found: dict[str, Measured]) -> Iterator[str]:
+def _task_part(task: SuiteTask, found: dict[str, Measured]) -> Iterator[str]:
     yield f"### {task.environment}, {task.steps:,} steps"
     yield ""
     yield from _table(
