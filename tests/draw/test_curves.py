@@ -83,6 +83,17 @@ def test_no_rows_to_draw(given: dict[str, list[Panel]]) -> None:
         draw_curve_rows(given, "steps", "return")
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_one_far_value_does_not_hide_the_curves_but_far_values_of_a_whole_curve_are_shown(sign: float) -> None:
+    near = Curve("near", "#0072b2", np.arange(100.0), np.linspace(0.0, 1.0, 100))
+    dip = Curve("dip", "#000000", near.x, np.where(near.x == 3.0, sign * 50.0, 0.5))
+    (axes,) = draw_curves([Panel("", [near, dip])], "steps", "return").axes
+    assert max(np.abs(axes.get_ylim())) < 3.0
+    far = Curve("far", "#000000", near.x, np.full(100, sign * 50.0))
+    (axes,) = draw_curves([Panel("", [near, far])], "steps", "return").axes
+    assert max(np.abs(axes.get_ylim())) >= 50.0
+
+
 def test_bands_of_few_runs_do_not_hide_the_curves() -> None:
     x = np.arange(3.0)
     wide = Curve("two runs", "#000000", x, np.array([0.0, 5.0, 10.0]), x - 500.0, x + 500.0)
@@ -95,3 +106,13 @@ def test_bands_of_few_runs_do_not_hide_the_curves() -> None:
     assert 11.0 <= high < 16.0
     flat = Curve("nothing learnt", "#000000", x, np.zeros(3), x - 5.0, x + 5.0)
     assert draw_curves([Panel("one", [flat])], "steps", "return").axes[0].get_ylim()[0] < -4.0
+
+
+def test_a_long_legend_does_not_lie_on_the_curves() -> None:
+    curves = [Curve(f"setting {number}", "#0072b2", X, np.sin(X + number)) for number in range(7)]
+    figure = draw_curves([Panel(f"panel {number}", curves) for number in range(4)], "steps", "return")
+    figure.canvas.draw()
+    for axes in figure.axes:
+        assert axes.get_legend().get_window_extent().y1 < axes.get_window_extent().y0
+    left = {round(axes.get_position().x0, 2) for axes in figure.axes}
+    assert len(left) == 2

@@ -153,4 +153,4 @@ def test_it_can_be_saved(layout: CellLayout, tmp_path: Path) -> None:
 def test_shapes_must_go_with_the_layout(layout: CellLayout, shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="values") as caught:
         draw_value_maps(np.zeros(shape), layout)
-    assert str(caught.value) == (f"values must have shape (K, 2, 3) or (6, K) to go with the layout, not {shape}")
+    assert str(caught.value) == (f"values must have shape (K, 2, 3) or (6, K) to match the layout, not {shape}")

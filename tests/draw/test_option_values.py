@@ -45,5 +45,5 @@ def test_one_persistence_alone() -> None:
 
 @pytest.mark.parametrize("values", [[], [VALUES[0]], [VALUES.T]])
 def test_tables_must_fit(values: list[np.ndarray]) -> None:
-    with pytest.raises(ValueError, match=r"values must be tables of shape \(2, K\)"):
+    with pytest.raises(ValueError, match=r"values must be at least one table of shape \(2, K\)"):
         draw_option_values(values, [(0, 1)] * len(values), ["left", "right"], ["here"] * len(values))

@@ -10,12 +10,13 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from holdfast.draw import ALGORITHM_COLORS, algorithm_color, look, save_figure
-from holdfast.draw.style import CELL_COLORS, PALETTE
+from holdfast.draw.style import CELL_COLORS, OWN_COLORS, PALETTE
 from holdfast.envs import grid_picture
 
 TABULAR = ("q", "perq", "msa-q", "temporl-q", "ez-q")
 DEEP = ("dqn", "perdqn", "msa-dqn", "temporl-dqn", "ez-dqn")
-CONTINUOUS = {"td3": "dqn", "pertd3": "perdqn"}
+TWINS = {"td3": "dqn", "pertd3": "perdqn"}
+CONTINUOUS = (*TWINS, "sac", "persac")
 
 
 def figure_with_a_line() -> Figure:
@@ -26,15 +27,17 @@ def figure_with_a_line() -> Figure:
 
 def test_every_algorithm_has_its_colour_and_shares_it_with_its_twin_only() -> None:
     assert set(ALGORITHM_COLORS) == {*TABULAR, *DEEP, *CONTINUOUS}
-    for names in (TABULAR, DEEP):
-        assert len({algorithm_color(name) for name in names}) == 5
+    for names in (TABULAR, DEEP, CONTINUOUS):
+        assert len({algorithm_color(name) for name in names}) == len(names)
     assert [algorithm_color(name) for name in TABULAR] == [algorithm_color(name) for name in DEEP]
-    assert all(algorithm_color(name) == algorithm_color(twin) for name, twin in CONTINUOUS.items())
+    assert all(algorithm_color(name) == algorithm_color(twin) for name, twin in TWINS.items())
 
 
-def test_an_unknown_algorithm_has_none() -> None:
-    with pytest.raises(ValueError, match=r"^name must be one of q, dqn, td3, perq, .*, not 'sarsa'$"):
-        algorithm_color("sarsa")
+def test_an_agent_of_ones_own_has_a_colour_that_none_of_the_list_has_with_discrete_actions() -> None:
+    found = {algorithm_color(f"my_agents:Mine{number}") for number in range(20)}
+    assert found == set(OWN_COLORS)
+    assert not found & {algorithm_color(name) for name in (*TABULAR, *DEEP)}
+    assert algorithm_color("my_agents:Mine1") == algorithm_color("my_agents:Mine1")
 
 
 def as_seen_without_red_cones(color: str) -> np.ndarray:
@@ -44,7 +47,14 @@ def as_seen_without_red_cones(color: str) -> np.ndarray:
     return np.clip(matrix @ linear, 0, 1) ** (1 / 2.2)
 
 
-@pytest.mark.parametrize("colors", [[algorithm_color(name) for name in TABULAR], list(CELL_COLORS.values())])
+@pytest.mark.parametrize(
+    "colors",
+    [
+        [algorithm_color(name) for name in TABULAR],
+        [algorithm_color(name) for name in CONTINUOUS],
+        list(CELL_COLORS.values()),
+    ],
+)
 def test_colours_stay_apart_for_colour_blind_eyes(colors: list[str]) -> None:
     for one, other in combinations(colors, 2):
         assert np.linalg.norm(as_seen_without_red_cones(one) - as_seen_without_red_cones(other)) > 0.12

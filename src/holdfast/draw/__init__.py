@@ -1,4 +1,4 @@
-"""Every picture, in one look. Drawing returns a matplotlib ``Figure``; ``save_figure`` writes it."""
+"""All pictures, in one style. Drawing returns a matplotlib ``Figure``; ``save_figure`` writes it."""
 
 from holdfast.draw.cell_layout import CellLayout, draw_map, draw_maps
 from holdfast.draw.curves import Curve, Panel, draw_curve_rows, draw_curves
@@ -10,10 +10,11 @@ from holdfast.draw.holds import draw_hold_histogram, draw_holds_over_training, d
 from holdfast.draw.option_values import draw_option_values
 from holdfast.draw.profiles import IntervalMark, IntervalPanel, draw_aggregates, draw_profiles
 from holdfast.draw.state_values import draw_state_values
-from holdfast.draw.style import ALGORITHM_COLORS, algorithm_color, look, save_figure
+from holdfast.draw.style import ALGORITHM_COLORS, PALETTE, algorithm_color, figure_bytes, look, save_figure
 
 __all__ = [
     "ALGORITHM_COLORS",
+    "PALETTE",
     "CellLayout",
     "Curve",
     "HoldMap",
@@ -37,6 +38,7 @@ __all__ = [
     "draw_state_values",
     "draw_tolerance_sweep",
     "draw_value_maps",
+    "figure_bytes",
     "look",
     "save_figure",
 ]

@@ -1,4 +1,4 @@
-"""Maps of grids: what is where, and the bare map as a picture."""
+"""Maps of grids: their layout, and the bare map as a picture."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from holdfast.draw.style import CELL_COLORS, INK, LARGEST_CELL, PAGE_SIDE, look
 __all__ = ["CellLayout", "draw_map", "draw_maps", "letter_cells", "paint_ends", "rule_cells"]
 
 _MOST_RULED = 40
-"""Rows or columns up to which the cells are ruled and lettered."""
+"""Largest number of rows or columns for which cells get lines and letters."""
 
 
 @dataclass(frozen=True, eq=False)
 class CellLayout:
-    """What is where on a grid; everything a picture needs to know of a map.
+    """The layout of a grid: everything that a picture needs to know about a map.
 
     Args:
         shape: Number of rows and of columns.
-        start: The start's number, counted row by row from 0 at the top left; None if there is none to show.
+        start: Number of the start cell, counted row by row from 0 at the top left; None if there is none to show.
         goals: Mask of the goals, of the grid's shape or flat.
-        holes: Mask of the holes, likewise.
+        holes: Mask of the holes, of the grid's shape or flat.
     """
 
     shape: tuple[int, int]
@@ -72,20 +72,20 @@ def draw_map(layout: CellLayout, title: str | None = None) -> Figure:
 
     Args:
         layout: The map.
-        title: Written above it.
+        title: Title above the map.
     """
     return draw_maps([layout], [title or ""])
 
 
 def draw_maps(layouts: Sequence[CellLayout], titles: Sequence[str]) -> Figure:
-    """Bare maps, one beside the other, with cells of one size.
+    """Bare maps side by side, with cells of the same size.
 
     Args:
         layouts: The maps, at least one.
-        titles: Written above each.
+        titles: Title above each map.
     """
     if not layouts or len(titles) != len(layouts):
-        raise ValueError(f"titles must be as many as layouts, at least one, not {len(titles)}")
+        raise ValueError(f"titles must be one per layout, at least one, not {len(titles)}")
     rows = max(layout.shape[0] for layout in layouts)
     columns = [layout.shape[1] for layout in layouts]
     cell = min(LARGEST_CELL, PAGE_SIDE / sum(columns), PAGE_SIDE / rows)
@@ -112,7 +112,7 @@ def _paint_map(axes: Axes, layout: CellLayout, cell: float) -> None:
 
 
 def paint_ends(axes: Axes, layout: CellLayout) -> None:
-    """Paint holes and goals over whatever lies below."""
+    """Paint holes and goals over whatever is below."""
     paint = np.zeros((*layout.shape, 4))
     paint[layout.holes] = to_rgba(CELL_COLORS["hole"])
     paint[layout.goals] = to_rgba(CELL_COLORS["goal"])
@@ -120,7 +120,7 @@ def paint_ends(axes: Axes, layout: CellLayout) -> None:
 
 
 def rule_cells(axes: Axes, layout: CellLayout, color: str) -> None:
-    """Draw the lines between cells, where there are not too many, and the frame; take the ticks away."""
+    """Draw the frame and, unless there are too many cells, the lines between cells; remove the ticks."""
     rows, columns = layout.shape
     axes.set_xticks([])
     axes.set_yticks([])

@@ -1,4 +1,4 @@
-"""Curves over a training, with bands for how sure they are."""
+"""Curves over a training run, with uncertainty bands."""
 
 from __future__ import annotations
 
@@ -10,22 +10,30 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
-from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.errors import InputError
 from holdfast.draw.style import label_text, look
 
 __all__ = ["Curve", "Panel", "draw_curve_rows", "draw_curves", "plot_curve"]
 
-Floats = NDArray[np.float64]
 
 _DASHES = ("solid", "dashed", "dotted", "dashdot")
 _PANEL = (4.6, 3.1)
 _MOST_COLUMNS = 3
+_MOST_INSIDE = 4
+"""Curves whose legend has room among them; that of more lies below their panel."""
 _SMALL_PANEL = (2.55, 2.0)
 _LEGEND_WIDTH = 1.6
+_LEGEND_LINE = 0.19
+_LEGEND_LETTER = 0.07
+_LEGEND_KEY = 0.55
+_WIDEST = 1.3
+"""How much wider two columns of a legend may make a panel."""
 _BAND_ROOM = 0.6
-"""How far bands may reach beyond the curves, as a part of what the curves span."""
+"""How far bands may reach beyond the curves, as a share of the curves' range."""
+_FEW = 0.02
+"""The largest share of all values, at either end, that may be cut off if it would more than double the range."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +41,14 @@ class Curve:
     """One curve; every array has shape (n,).
 
     Attributes:
-        label: What it is, for the legend.
-        color: Its colour.
-        x: Where.
-        y: What.
+        label: Label in the legend.
+        color: Colour.
+        x: Horizontal positions.
+        y: Values.
         low: Lower end of the band; None for no band.
-        high: Upper end of it.
-        is_marked: Whether each of its points is marked, so that what lies between is seen to be a line only.
-        dash: Which of the dash patterns, so that curves of one colour can be told apart.
+        high: Upper end of the band.
+        is_marked: Whether each point is marked, to show that the line between points is only a guide.
+        dash: Number of the dash pattern, to tell apart curves of the same colour.
     """
 
     label: str
@@ -55,50 +63,77 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Curves that share axes, and what is written above them."""
+    """Curves that share axes, and the title above them."""
 
     title: str
     curves: Sequence[Curve]
 
 
 def draw_curves(panels: Sequence[Panel], xlabel: str, ylabel: str) -> Figure:
-    """Curves, one panel beside the other; bands that are far wider than all curves are cut off.
+    """Curves in panels side by side; bands much wider than the curves' range, and few far values, are cut off.
 
     Args:
-        panels: At least one, with at least one curve each.
-        xlabel: What is on the horizontal axes.
-        ylabel: What is on the vertical axes.
+        panels: At least one panel, with at least one curve each.
+        xlabel: Label of the horizontal axes.
+        ylabel: Label of the vertical axes.
     """
     if not panels or not all(panel.curves for panel in panels):
         raise InputError("panels must be at least one, with at least one curve each")
-    columns = min(len(panels), _MOST_COLUMNS)
+    # Four panels make two rows of two.
+    columns = 2 if len(panels) == 4 else min(len(panels), _MOST_COLUMNS)
     rows = -(-len(panels) // columns)
     with look():
-        figure = Figure(figsize=(_PANEL[0] * columns, _PANEL[1] * rows), layout="constrained")
+        most = max(len(panel.curves) for panel in panels)
+        is_below = most > _MOST_INSIDE
+        legend_columns, legend_width = _legend_shape(panels)
+        width = max(_PANEL[0], legend_width) if is_below else _PANEL[0]
+        height = _PANEL[1] + (-(-most // legend_columns) * _LEGEND_LINE if is_below else 0.0)
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
         for number, panel in enumerate(panels, start=1):
             axes = figure.add_subplot(rows, columns, number)
             _draw_panel(axes, panel)
             _frame_curves(axes, panel.curves)
-            axes.legend(fontsize=8, loc="best")
             axes.set_xlabel(xlabel)
+            if len(panel.curves) > _MOST_INSIDE:
+                axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=legend_columns)
+            else:
+                axes.legend(fontsize=8, loc="best")
             if number % columns == 1 or columns == 1:
                 axes.set_ylabel(ylabel)
     return figure
 
 
+def _legend_shape(panels: Sequence[Panel]) -> tuple[int, float]:
+    """Columns and width in inches of a legend below a panel: two columns unless labels are long."""
+    letters = max(len(curve.label) for panel in panels for curve in panel.curves)
+    one = _LEGEND_KEY + letters * _LEGEND_LETTER
+    return (2, 2 * one) if 2 * one <= _WIDEST * _PANEL[0] else (1, one)
+
+
 def _frame_curves(axes: Axes, curves: Sequence[Curve]) -> None:
-    """End the vertical axis where the curves can still be seen: bands of few runs may be many times as wide."""
+    """Limit the vertical axis so that the curves stay visible: with few runs, bands may be many times as wide."""
     seen = np.concatenate([curve.y[np.isfinite(curve.y)] for curve in curves])
     if len(seen) == 0 or np.ptp(seen) == 0.0:
         return
+    bottom, top = _most_of(seen)
     low, high = axes.get_ylim()
-    room = _BAND_ROOM * float(np.ptp(seen))
-    axes.set_ylim(max(low, float(seen.min()) - room), min(high, float(seen.max()) + room))
+    room = _BAND_ROOM * (top - bottom)
+    axes.set_ylim(max(low, bottom - room), min(high, top + room))
+
+
+def _most_of(values: Floats) -> tuple[float, float]:
+    """The range to show: all values, but for the few at one end that alone would more than double it."""
+    lowest, highest = float(values.min()), float(values.max())
+    low, high = (float(end) for end in np.quantile(values, (_FEW, 1.0 - _FEW)))
+    inner = high - low
+    if inner == 0.0:
+        return lowest, highest
+    return low if low - lowest > inner else lowest, high if highest - high > inner else highest
 
 
 def plot_curve(axes: Axes, curve: Curve) -> None:
     """Draw one curve and its band."""
-    # One point alone makes no line.
+    # A single point does not make a line.
     marker = "o" if len(curve.x) == 1 or curve.is_marked else None
     axes.plot(
         curve.x,
@@ -119,17 +154,17 @@ def draw_curve_rows(
     ylabel: str,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Rows of small panels with one vertical scale, and beside each row a legend for all of its panels.
+    """Rows of small panels with one vertical scale; each row has a legend for all of its panels.
 
     Args:
-        rows: The panels of each row, as many in each, by what is written above its legend.
-        xlabel: What is on the horizontal axes.
-        ylabel: What is on the vertical axes.
-        limits: Of the vertical axes; by what is drawn unless given.
+        rows: The panels of each row, the same number in each, by the title of the row's legend.
+        xlabel: Label of the horizontal axes.
+        ylabel: Label of the vertical axes.
+        limits: Limits of the vertical axes (default: fitted to the curves).
     """
     lengths = {len(panels) for panels in rows.values()}
     if len(lengths) != 1 or lengths == {0} or not all(any(panel.curves for panel in row) for row in rows.values()):
-        raise InputError("rows must be at least one, each with as many panels and with at least one curve")
+        raise InputError("rows must be at least one, each with the same number of panels and at least one curve")
     columns = lengths.pop()
     size = _SMALL_PANEL[0] * columns + _LEGEND_WIDTH, _SMALL_PANEL[1] * len(rows) + 0.3
     with look():

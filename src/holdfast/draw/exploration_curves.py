@@ -1,4 +1,4 @@
-"""How far random options get, over the largest persistence: Kemeny's constant and entropy."""
+"""How far random options get for each largest persistence: Kemeny's constant and entropy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator, ScalarFormatter
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats
 from holdfast.core.errors import InputError
 from holdfast.draw.style import PALETTE, label_text, look
 
 __all__ = ["HorizonCurve", "draw_exploration_curves"]
 
-Floats = NDArray[np.float64]
 
 _COLORS = tuple(PALETTE[name] for name in ("blue", "orange", "green", "purple", "sky", "vermilion", "grey"))
 _PANEL = (2.7, 2.2)
@@ -26,21 +26,21 @@ _LEAST_SPAN = (0.98, 1.02)
 
 
 class HorizonCurve(Protocol):
-    """What is drawn of one horizon, as ``holdfast.mdp.ExplorationCurve`` has it; every array has shape (n,)."""
+    """One horizon's curves, as in ``holdfast.mdp.ExplorationCurve``; every array has shape (n,)."""
 
     @property
     def H(self) -> int:  # noqa: N802 (the paper's letter)
-        """Steps that are one step of the chain."""
+        """Number of environment steps in one step of the chain."""
         ...
 
     @property
     def k_max(self) -> NDArray[np.int64]:
-        """Largest persistences, growing."""
+        """Largest persistences, in increasing order."""
         ...
 
     @property
     def normalised_kemeny(self) -> Floats:
-        """Kemeny's constant, as a part of that for K_max = 1."""
+        """Kemeny's constant divided by that for K_max = 1."""
         ...
 
     @property
@@ -62,17 +62,17 @@ class HorizonCurve(Protocol):
 def draw_exploration_curves(
     panels: Mapping[str, Sequence[HorizonCurve]], title: str | None = None, *, entropy: bool = True
 ) -> Figure:
-    """Kemeny's constant over K_max above, entropy below; a column for each environment, a line for each horizon.
+    """Kemeny's constant over K_max above, entropy below; one column per environment, one line per horizon.
 
-    Bullets are on the least constant and on the largest entropy of every line. Above 1, the axis of the constants
-    is cut at twice the depth of the deepest minimum, so that a minimum is seen beside what is far worse. It spans
-    0.98 to 1.02 at least, so that rounding does not look like a cliff. Where
-    numbers are estimates, bands are two standard errors wide to either side.
+    Dots mark the smallest constant and the largest entropy of every line. Above 1, the constants' axis is cut at
+    twice the depth of the deepest minimum, so that a minimum stays visible beside much worse values. The axis
+    spans at least 0.98 to 1.02, so that rounding does not look like a cliff. For estimates, bands extend two
+    standard errors to either side.
 
     Args:
-        panels: The curves of each environment, by what is written above them.
-        title: Written above everything.
-        entropy: Whether there is the lower row; without it this is the paper's first figure, with H = 30.
+        panels: The curves of each environment, by the title above them.
+        title: Title above the whole figure.
+        entropy: Whether to draw the lower row; without it and with H = 30, this is the paper's first figure.
     """
     if not panels or not all(panels.values()):
         raise InputError("panels must be at least one, with at least one curve each")
@@ -117,14 +117,14 @@ def _line(axes: Axes, curve: HorizonCurve, values: Floats, errors: Floats, best:
 
 
 def _cut(axes: Axes, least: float) -> None:
-    """End the vertical axis where a minimum of ``least`` can still be seen, and noise still looks like noise."""
+    """Limit the vertical axis so that a minimum of ``least`` stays visible and noise still looks like noise."""
     bottom, top = axes.get_ylim()
     top = min(top, 1.0 + max(2.0 * (1.0 - least), _LEAST_ROOM))
     axes.set_ylim(min(bottom, _LEAST_SPAN[0]), max(top, _LEAST_SPAN[1]))
 
 
 def _powers_of_two(axes: Axes, largest: int) -> None:
-    """Powers of two on the horizontal axis, up to ``largest``."""
+    """Label the horizontal axis with powers of two, up to ``largest``."""
     axes.set_xscale("log", base=2)
     axes.set_xticks([2**power for power in range(largest.bit_length())])
     axes.xaxis.set_major_formatter(ScalarFormatter())

@@ -1,4 +1,4 @@
-"""A greedy policy on a grid: which way it goes from every cell, and for how long it holds on."""
+"""A greedy policy on a grid: its direction in every cell, and how long it holds on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from holdfast.draw.value_scale import READABLE_CELL, print_values, value_colorma
 __all__ = ["draw_policy"]
 
 MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
-"""Rows and columns that the actions left, down, right, up go by."""
+"""Row and column offsets of the actions left, down, right, up."""
 
 MOVE_NAMES = ("left", "down", "right", "up")
 
@@ -37,26 +37,26 @@ def draw_policy(
     title: str | None = None,
     persistences: Sequence[int] | None = None,
 ) -> Figure:
-    """Where a greedy policy goes from every cell, how long it holds on, and what each hold is worth.
+    """A greedy policy on a grid: where it goes from every cell, how long it holds on, and what each hold is worth.
 
-    On the left every cell has an arrow in the direction of its action; cell colour and number say for how many
-    steps it is held. Where all options are worth the same, nothing is known and nothing is drawn. The way from
-    the start lies over it, one long arrow per decision with a numbered dot where it is made. On the right, for
-    each of these decisions, the values of holding its action for every k: what a longer hold would give up.
+    On the left, an arrow in every cell shows the direction of its action; the cell's colour and number show for
+    how many steps it is held. If all options have the same value, nothing is known and nothing is drawn. The path
+    from the start lies on top, one long arrow per decision with a numbered dot where the decision is made. On the
+    right are the values of holding each of these actions for every k: what a longer hold would give up.
 
     Args:
-        q: (S, A, K) values, the actions being left, down, right, up; a last state outside the grid is left out.
+        q: (S, A, K) values, for the actions left, down, right, up; a last state outside the grid is left out.
         layout: The grid.
         decision_tolerance: Hold the best action as long as its value is this close to the best; None takes the
-            best option, the first of equals.
+            best option, the first if there is a tie.
         options: Actions (S,) and persistences (S,), for a policy that is not read off ``q`` this way.
-        title: Written above.
-        persistences: The K durations that the values are of; 1..K by default.
+        title: Title above the picture.
+        persistences: The K durations that the values belong to (default: 1..K).
     """
     table = np.asarray(q, dtype=np.float64)
     if table.ndim != 3 or table.shape[0] not in (layout.n_cells, layout.n_cells + 1) or table.shape[1] != 4:
         raise ValueError(
-            f"q must have shape ({layout.n_cells}, 4, K) to go with the layout and four moves, not {table.shape}"
+            f"q must have shape ({layout.n_cells}, 4, K) to match the layout and four moves, not {table.shape}"
         )
     holds = np.array(persistence_set(table.shape[2], persistences))
     actions, durations = _chosen(table, decision_tolerance, options, holds)
@@ -100,18 +100,18 @@ def _chosen(
 
 
 class _Decision(NamedTuple):
-    """One decision on the way from the start."""
+    """One decision on the path from the start."""
 
     state: int
     action: int
     k: int
-    end: int  # where holding the action has led
+    end: int  # where holding the action leads
 
 
 def _way_from_start(
     layout: CellLayout, actions: NDArray[np.int64], durations: NDArray[np.int64]
 ) -> list[_Decision]:
-    """The decisions from the start on, until a hole, a goal, or a cell that had one before; borders block."""
+    """The decisions from the start to a hole, a goal, or a cell that was visited before; borders block moves."""
     if layout.start is None:
         return []
     rows, columns = layout.shape
@@ -163,7 +163,7 @@ def _draw_map(
             )
         )
         if cell >= READABLE_CELL and k_max > 1:
-            # Beside the arrow, away from where it points.
+            # Beside the arrow, on the side away from its tip.
             axes.text(
                 column - 0.27 * across - (0.28 if across == 0 else 0.0),
                 row - 0.22 * down + (0.27 if down == 0 else 0.0),
@@ -178,7 +178,7 @@ def _draw_map(
         axes.add_patch(
             Rectangle((column - 0.45, row - 0.45), 0.9, 0.9, fill=False, linewidth=1.3, edgecolor=PALETTE["sky"])
         )
-    axes.set_title("action and steps it is held" if k_max > 1 else "action", pad=4)
+    axes.set_title("action and steps held" if k_max > 1 else "action", pad=4)
 
 
 def _draw_way(axes: Axes, layout: CellLayout, way: list[_Decision], cell: float) -> None:
@@ -221,7 +221,7 @@ def _draw_values(
     holds: NDArray[np.int64],
     cell: float,
 ) -> None:
-    """The values of the actions taken, one row per decision and one column per persistence, the chosen framed."""
+    """The values of the chosen actions: one row per decision, one column per persistence; the choice is framed."""
     if not way:
         axes.set_axis_off()
         return
@@ -240,7 +240,7 @@ def _draw_values(
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_xlabel("steps held, $k$")
-    axes.set_title("its value by $k$", pad=4)
+    axes.set_title("value by $k$", pad=4)
     width = 0.14 / (cell * k_max)
     beside = axes.inset_axes((1.0 + 0.8 * width, 0.0, width, 1.0))
     bar = figure.colorbar(ScalarMappable(norm, mpl.colormaps[VALUE_COLORMAP]), cax=beside, label="$Q(s, a, k)$")
@@ -249,7 +249,7 @@ def _draw_values(
 
 
 def _hold_colors(k_max: int) -> Colormap:
-    """From nearly white for one step to lilac for k_max, which no value, hole or goal has."""
+    """From nearly white for one step to lilac for k_max; values, holes and goals use other colours."""
     base = mpl.colormaps["Purples"]
     lilac = [base(0.12 + 0.40 * index / max(k_max - 1, 1)) for index in range(1, k_max)]
     shades = [to_rgba(CELL_COLORS["free"]), *lilac]

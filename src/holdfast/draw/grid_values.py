@@ -19,11 +19,11 @@ from holdfast.draw.value_scale import READABLE_CELL, add_color_bar, print_values
 __all__ = ["draw_value_maps"]
 
 _CELLS_ACROSS = 48
-"""Cells side by side, over all panels of a row, before the panels go on in the next row."""
+"""Largest number of cells in a row of panels; further panels go into the next row."""
 _SMALLEST_CELL = 0.02
-"""Inches of a cell's side below which neighbouring cells are blended: one pixel may be several of them."""
+"""Side of a cell, in inches, below which neighbouring cells are blended: one pixel may cover several."""
 _SMALLEST_FRAME = 0.07
-"""Inches of the side of the frame around the start."""
+"""Smallest side, in inches, of the frame around the start."""
 
 
 def draw_value_maps(
@@ -31,15 +31,14 @@ def draw_value_maps(
 ) -> Figure:
     """The k-step values V_k(s) of a grid, one map per persistence k, with one colour bar for all.
 
-    Holes are red, goals green, and the start is framed. Numbers stand in the cells where the cells are large
-    enough to read them.
+    Holes are red, goals green, and the start is framed. Cells that are large enough show their numbers.
 
     Args:
-        values: (K, rows, columns), or (S, K) by state; a last state outside the grid is left out. What is not
-            finite is drawn as missing.
+        values: (K, rows, columns), or (S, K) by state; a last state outside the grid is left out. Values that are
+            not finite are drawn as missing.
         layout: The grid.
-        title: Written above the maps.
-        label: What the values are, beside the colour bar.
+        title: Title above the maps.
+        label: Label of the colour bar.
     """
     maps = _value_maps(values, layout)
     rows, columns = layout.shape
@@ -81,15 +80,15 @@ def _value_maps(values: ArrayLike, layout: CellLayout) -> NDArray[np.float64]:
     if given.ndim == 3 and given.shape[1:] == layout.shape and given.shape[0] > 0:
         return given
     raise ValueError(
-        f"values must have shape (K, {rows}, {columns}) or ({layout.n_cells}, K) to go with the layout, "
+        f"values must have shape (K, {rows}, {columns}) or ({layout.n_cells}, K) to match the layout, "
         f"not {given.shape}"
     )
 
 
 def _arrangement(k_max: int, rows: int, columns: int) -> tuple[int, int, float]:
-    """Panels across and down, and a cell's side in inches.
+    """Number of panels across and down, and a cell's side in inches.
 
-    As few rows of panels as the width allows, as even as they can be; more panels across where the page would
+    Use as few rows of panels as the width allows, as even as possible; put more panels across if the page would
     get too long.
     """
 
@@ -104,19 +103,19 @@ def _arrangement(k_max: int, rows: int, columns: int) -> tuple[int, int, float]:
 
 
 def _blend_cells(axes: Axes) -> None:
-    """Let a pixel be the mean of its cells' colours: with one cell for each, regular maps show stripes."""
+    """Let a pixel be the mean of its cells' colours: with one cell per pixel, regular maps would show stripes."""
     for image in axes.images:
         image.set_interpolation("antialiased")
         image.set_interpolation_stage("rgba")
 
 
 def _frame_start(axes: Axes, layout: CellLayout, cell: float) -> None:
-    """Draw a frame in the start's cell, or around it where cells of ``cell`` inches are too small to see."""
+    """Draw a frame in the start's cell, or around it if cells of ``cell`` inches are too small to see."""
     if layout.start_cell is not None:
         row, column = layout.start_cell
         side = max(0.84, _SMALLEST_FRAME / cell)
         corner = (column - side / 2, row - side / 2)
         frame = Rectangle(corner, side, side, fill=False, linewidth=1.1, edgecolor=INK)
-        # A light rim, to be seen on dark cells too.
+        # A light rim, so that the frame is visible on dark cells too.
         frame.set_path_effects([withStroke(linewidth=2.6, foreground="white")])
         axes.add_patch(frame)

@@ -1,4 +1,4 @@
-"""Heat maps of visits: one panel per setting, one logarithmic scale of colours for all."""
+"""Heat maps of visits: one panel per setting, one logarithmic colour scale for all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["PANELS_ACROSS", "draw_heat_maps", "draw_visit_maps"]
 Counts = NDArray[np.int64]
 
 PANELS_ACROSS = 4
-"""Panels side by side, unless told."""
+"""Default number of panels side by side."""
 
 
 def draw_heat_maps(
@@ -44,16 +44,16 @@ def draw_heat_maps(
     goal: float | None = None,
     across: int = PANELS_ACROSS,
 ) -> Figure:
-    """Visits of a plane, one panel per setting; places that were never visited are grey.
+    """Visits to a plane, one panel per setting; cells that were never visited are grey.
 
     Args:
-        counts: (n, x, y) visits of each cell.
-        edges: Borders of the cells, (x + 1,) and (y + 1,).
-        names: Of the two axes.
-        titles: Of the n panels; None leaves a place empty.
-        title: Written above all.
-        goal: Where to draw an upright line on the first axis; None for no line.
-        across: Panels side by side, at most.
+        counts: (n, x, y) visits to each cell.
+        edges: Edges of the cells, (x + 1,) and (y + 1,).
+        names: Labels of the two axes.
+        titles: Titles of the n panels; None leaves a place empty.
+        title: Title above all panels.
+        goal: Position of a vertical line on the first axis; None for no line.
+        across: Largest number of panels side by side.
     """
     shown = _checked(counts, titles, (len(edges[0]) - 1, len(edges[1]) - 1))
 
@@ -77,16 +77,16 @@ def draw_visit_maps(
     title: str | None = None,
     across: int = PANELS_ACROSS,
 ) -> Figure:
-    """Visits of a grid's cells, one map per setting; cells that were never visited are grey.
+    """Visits to a grid's cells, one map per setting; cells that were never visited are grey.
 
     Holes have a red frame, goals a green one.
 
     Args:
-        counts: (n, S) visits of each state; a last state outside the grid is left out.
+        counts: (n, S) visits to each state; a last state outside the grid is left out.
         layout: The grid.
-        titles: Of the n maps; None leaves a place empty.
-        title: Written above all.
-        across: Maps side by side, at most.
+        titles: Titles of the n maps; None leaves a place empty.
+        title: Title above all maps.
+        across: Largest number of maps side by side.
     """
     rows, columns = layout.shape
     given = np.asarray(counts)
@@ -114,7 +114,7 @@ def _checked(counts: ArrayLike, titles: Sequence[str | None], shape: tuple[int, 
     given = np.asarray(counts)
     if given.ndim != 3 or given.shape != (len(titles), *shape) or len(titles) == 0:
         raise ValueError(
-            f"counts must have shape ({len(titles)}, {shape[0]}, {shape[1]}) to go with the titles and the cells, "
+            f"counts must have shape ({len(titles)}, {shape[0]}, {shape[1]}) to match the titles and the cells, "
             f"not {given.shape}"
         )
     return given
@@ -128,7 +128,7 @@ def _panels(
     across: int,
     paint: Callable[[Axes, int, LogNorm], None],
 ) -> Figure:
-    """A figure with one painted panel of ``size`` inches per entry of ``counts``, and its colour bar."""
+    """A figure with one painted panel of ``size`` inches per entry of ``counts``, and a colour bar."""
     wide = min(len(titles), across)
     down = math.ceil(len(titles) / wide)
     norm = LogNorm(1, max(int(counts.max()), 2))
@@ -143,7 +143,7 @@ def _panels(
             continue
         paint(axes, number, norm)
         axes.set_title(label_text(heading), pad=3, fontsize=8.5)
-        # Numbers stand at the left, and below where no panel follows.
+        # Tick labels go at the left, and below if no panel follows.
         below = number + wide
         axes.tick_params(labelbottom=below >= len(titles) or titles[below] is None, labelleft=number % wide == 0)
     add_color_bar(figure, norm, "visits", places, _colors())
@@ -157,6 +157,6 @@ def _seen(counts: Counts) -> np.ma.MaskedArray[tuple[int, ...], np.dtype[np.int6
 
 
 def _colors() -> Colormap:
-    """Those of values without the palest, which could be taken for a place that was never visited."""
+    """The colours of values, without the palest, which could be mistaken for a place that was never visited."""
     shades = mpl.colormaps[VALUE_COLORMAP](np.linspace(0.22, 1.0, 256))
     return LinearSegmentedColormap.from_list("visits", shades).with_extremes(bad=MISSING)

@@ -1,4 +1,4 @@
-"""What a policy would do, and for how long, over two numbers that it observes."""
+"""A policy's actions and how long it holds them, over two of its observations."""
 
 from __future__ import annotations
 
@@ -16,33 +16,31 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.draw.style import INK, MISSING, VALUE_COLORMAP, label_text, look, told_apart
 
 __all__ = ["HoldMap", "draw_hold_map"]
 
 _ACTION_COLORMAP = "PuOr"
-"""From one bound of a continuous action to the other."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+"""Colours from one bound of a continuous action to the other."""
 
 
 @dataclass(frozen=True, eq=False)
 class HoldMap:
-    """A policy's choices over a plane of observations, and an episode that runs through it.
+    """A policy's choices over a plane of observations, and an episode's path through it.
 
     Attributes:
-        x: (n,) places along the horizontal axis.
-        y: (m,) places along the vertical axis.
-        actions: (m, n) what is done there, counted from 0; a number of a continuous action.
-        holds: (m, n) for how long.
-        k_max: Largest persistence that there is.
-        names: What is on the two axes.
-        action_names: Of all actions; of a continuous one, the name of the number that is shown.
-        path: (steps, 2) an episode's places; may be empty.
-        decided: (steps,) where in it something was decided.
-        note: What else there is to know, written below; may be empty.
-        action_range: Between which numbers a continuous action is; None for discrete ones.
+        x: (n,) positions along the horizontal axis.
+        y: (m,) positions along the vertical axis.
+        actions: (m, n) the action there, counted from 0; for a continuous action, one of its components.
+        holds: (m, n) the number of steps it is held for.
+        k_max: Largest possible persistence.
+        names: Labels of the two axes.
+        action_names: Names of all actions; for a continuous action, the name of the component shown.
+        path: (steps, 2) positions of an episode; may be empty.
+        decided: (steps,) whether a decision was made at each position.
+        note: Further information, written below; may be empty.
+        action_range: Lower and upper bound of a continuous action; None for discrete actions.
     """
 
     x: Floats
@@ -59,11 +57,11 @@ class HoldMap:
 
 
 def draw_hold_map(shown: HoldMap, title: str | None = None) -> Figure:
-    """On the left what is done, on the right for how long; an episode lies over both, a dot for each decision.
+    """Actions on the left, the steps they are held on the right; an episode lies over both, a dot per decision.
 
     Args:
         shown: The choices.
-        title: Written above.
+        title: Title above the picture.
     """
     if shown.actions.shape != (len(shown.y), len(shown.x)) or shown.holds.shape != shown.actions.shape:
         raise ValueError(f"actions and holds must have shape ({len(shown.y)}, {len(shown.x)})")
@@ -101,7 +99,7 @@ def _draw_actions(axes: Axes, shown: HoldMap) -> None:
         alpha=0.75,
         rasterized=True,
     )
-    axes.set_title("what is done")
+    axes.set_title("action")
     used = set(np.unique(shown.actions).tolist())
     listed = [
         Patch(color=color, alpha=0.75, label=label_text(shown.action_names[number]))
@@ -124,17 +122,17 @@ def _draw_continuous_actions(figure: Figure, axes: Axes, shown: HoldMap, bounds:
         shading="nearest",
         rasterized=True,
     )
-    axes.set_title("what is done")
+    axes.set_title("action")
     bar = figure.colorbar(mesh, ax=axes, pad=0.02, label=label_text(shown.action_names[0]))
     bar.outline.set_linewidth(0.5)
 
 
 def _draw_holds(figure: Figure, axes: Axes, shown: HoldMap) -> None:
-    # The longest hold is dark, but the path stays visible on it.
+    # The longest hold is dark, but light enough for the path to stay visible.
     colors = ListedColormap(mpl.colormaps[VALUE_COLORMAP](np.linspace(0.05, 0.9, shown.k_max)))
     norm = BoundaryNorm(np.arange(shown.k_max + 1) + 0.5, shown.k_max)
     axes.pcolormesh(shown.x, shown.y, shown.holds, cmap=colors, norm=norm, shading="nearest", rasterized=True)
-    axes.set_title("for how many steps")
+    axes.set_title("steps held")
     bar = figure.colorbar(ScalarMappable(norm, colors), ax=axes, pad=0.02)
     bar.ax.yaxis.set_major_locator(MaxNLocator(9, integer=True, min_n_ticks=1))
     bar.ax.minorticks_off()

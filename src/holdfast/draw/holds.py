@@ -17,11 +17,11 @@ __all__ = ["draw_hold_histogram", "draw_holds_over_training", "draw_tolerance_sw
 
 
 def draw_hold_histogram(holds: ArrayLike, title: str | None = None) -> Figure:
-    """How often actions were held for how long.
+    """How often actions were held for each number of steps.
 
     Args:
         holds: (h,) how many options were held for 0, 1, 2, ... steps.
-        title: Written above.
+        title: Title above the picture.
     """
     counts = np.asarray(holds, dtype=np.float64)
     if counts.ndim != 1 or counts.sum() <= 0:
@@ -43,8 +43,8 @@ def draw_hold_histogram(holds: ArrayLike, title: str | None = None) -> Figure:
             va="top",
             fontsize=8,
         )
-        axes.set_xlabel("steps that an action was held for")
-        axes.set_ylabel("share of the decisions")
+        axes.set_xlabel("steps held")
+        axes.set_ylabel("share of decisions")
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.xaxis.set_major_locator(MaxNLocator(12, integer=True, min_n_ticks=1))
         if title:
@@ -53,18 +53,18 @@ def draw_hold_histogram(holds: ArrayLike, title: str | None = None) -> Figure:
 
 
 def draw_holds_over_training(steps: ArrayLike, shares: ArrayLike, title: str | None = None) -> Figure:
-    """How long greedy actions were held as the training went on: a column per evaluation, and the mean as a line.
+    """How long greedy actions were held during training: one column per evaluation, with the mean as a line.
 
     Args:
-        steps: (n,) of the training, in order.
-        shares: (n, K) which part of the decisions was held for 1..K steps; each row adds up to 1.
-        title: Written above.
+        steps: (n,) training steps, in order.
+        shares: (n, K) the share of decisions that were held for 1..K steps; each row sums to 1.
+        title: Title above the picture.
     """
     x, table = np.asarray(steps, dtype=np.float64), np.asarray(shares, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape or x.shape != table.shape[:1]:
         raise ValueError(f"shares must have shape (n, K) with n = {x.size} evaluations, not {table.shape}")
     persistences = np.arange(1, table.shape[1] + 1)
-    # Each evaluation reaches half-way to its neighbours.
+    # Each column reaches half-way to its neighbours.
     between = (x[1:] + x[:-1]) / 2.0
     width = x[0] if len(x) == 1 else 2.0 * (between[0] - x[0])
     edges = np.concatenate(
@@ -82,17 +82,17 @@ def draw_holds_over_training(steps: ArrayLike, shares: ArrayLike, title: str | N
             vmax=max(float(table.max()), 1e-9),
             rasterized=True,
         )
-        marker = "o" if len(x) == 1 else None  # one point alone makes no line
+        marker = "o" if len(x) == 1 else None  # a single point does not make a line
         halo = [withStroke(linewidth=3.0, foreground="white")]
         mean = axes.plot(
             x, table @ persistences, color=PALETTE["vermilion"], marker=marker, path_effects=halo, label="mean"
         )
         axes.legend(handles=mean, fontsize=8, loc="upper right", frameon=True, framealpha=0.85)
         bar = figure.colorbar(image, ax=axes, pad=0.02, format=PercentFormatter(1.0, decimals=0))
-        bar.set_label("share of the decisions")
+        bar.set_label("share of decisions")
         bar.outline.set_linewidth(0.5)
         axes.set_xlabel("steps")
-        axes.set_ylabel("held for, in evaluations")
+        axes.set_ylabel("steps held, in evaluations")
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.yaxis.set_major_locator(MaxNLocator(9, integer=True, min_n_ticks=1))
         if title:
@@ -108,15 +108,15 @@ def draw_tolerance_sweep(
     high: ArrayLike,
     title: str | None = None,
 ) -> Figure:
-    """Return against decisions per episode, a point per tolerance: what deciding less often costs.
+    """Return against decisions per episode, one point per tolerance: what deciding less often costs.
 
     Args:
         tolerances: (n,) in order; the first and last are written beside their points.
         decisions: (n,) mean per episode.
-        returns: (n,) mean.
+        returns: (n,) means.
         low: (n,) lower ends of the returns' intervals.
-        high: (n,) upper ends.
-        title: Written above.
+        high: (n,) upper ends of the returns' intervals.
+        title: Title above the picture.
     """
     x, y = np.asarray(decisions, dtype=np.float64), np.asarray(returns, dtype=np.float64)
     spans = np.abs(np.array([y - np.asarray(low), np.asarray(high) - y], dtype=np.float64))

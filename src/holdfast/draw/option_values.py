@@ -1,4 +1,4 @@
-"""What every option is worth at a state: value over persistence, a line per action."""
+"""The value of every option in a state, over persistence: one line per action."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def draw_option_values(
     label: str = "$Q(s, a, k)$",
     persistences: Sequence[int] | None = None,
 ) -> Figure:
-    """Q(s,a,k) over k, one panel per state and one line per action; what was chosen is ringed.
+    """Q(s,a,k) over k, one panel per state and one line per action; the choice is ringed.
 
-    Of many actions the best ones have a name, all others are grey.
+    If there are many actions, only the best are named and all others are grey.
 
     Args:
-        values: Of each state (A, K).
-        chosen: Of each state the action's number, from 0, and for how long it is held.
+        values: For each state, (A, K).
+        chosen: For each state, the action's number, from 0, and the number of steps it is held.
         action_names: (A,).
-        titles: Of each state, written above its panel.
-        label: What the values are.
-        persistences: The K of them; 1..K by default.
+        titles: Title above each state's panel.
+        label: Label of the values.
+        persistences: The K persistences (default: 1..K).
     """
     tables = [np.asarray(table, dtype=np.float64) for table in values]
     if not tables or any(table.ndim != 2 or len(table) != len(action_names) for table in tables):
-        raise ValueError(f"values must be tables of shape ({len(action_names)}, K), at least one")
+        raise ValueError(f"values must be at least one table of shape ({len(action_names)}, K)")
     columns = min(len(tables), _MOST_COLUMNS)
     rows = -(-len(tables) // columns)
     colors = told_apart(np.max([table.max(axis=1) for table in tables], axis=0))

@@ -1,4 +1,4 @@
-"""Algorithms compared over runs and tasks: profiles of their scores, and numbers with intervals."""
+"""Algorithms compared over runs and tasks: performance profiles, and numbers with intervals."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class IntervalMark:
     """A number with an interval, drawn as a row.
 
     Attributes:
-        label: What it is of, as an algorithm's title.
-        color: Its colour.
+        label: Row's label, such as an algorithm's title.
+        color: Colour.
         value: The number.
         low: Lower end of its interval; NaN for no interval.
-        high: Upper end of it.
+        high: Upper end of its interval.
     """
 
     label: str
@@ -47,9 +47,9 @@ class IntervalPanel:
     """Marks that share an axis.
 
     Attributes:
-        title: What is marked, written above.
-        marks: From top to bottom.
-        reference: Where a dashed line stands, as at ½ for an even chance; None for no line.
+        title: Title above the panel: the quantity shown.
+        marks: The rows, from top to bottom.
+        reference: Position of a dashed line, such as ½ for an even chance; None for no line.
     """
 
     title: str
@@ -58,12 +58,12 @@ class IntervalPanel:
 
 
 def draw_profiles(curves: Sequence[Curve], xlabel: str = "score τ", title: str | None = None) -> Figure:
-    """Which share of the runs scored more than τ, one curve per algorithm; the higher the better.
+    """The share of runs that scored above τ, one curve per algorithm; higher is better.
 
     Args:
-        curves: At least one; ``x`` are the thresholds, ``y`` the shares in [0, 1].
-        xlabel: What the scores are.
-        title: Written above.
+        curves: At least one curve; ``x`` are the thresholds, ``y`` the shares in [0, 1].
+        xlabel: Label of the scores.
+        title: Title above the picture.
     """
     if not curves:
         raise InputError("curves must be at least one")
@@ -86,11 +86,11 @@ def draw_profiles(curves: Sequence[Curve], xlabel: str = "score τ", title: str 
 
 
 def draw_aggregates(panels: Sequence[IntervalPanel]) -> Figure:
-    """Numbers with intervals, a panel for each kind of number and in it a row for each algorithm.
+    """Numbers with intervals: one panel per quantity, with one row per algorithm.
 
     Args:
-        panels: At least one, with at least one mark each; rows of panels side by side stand at the same height,
-            so that all panels have the same labels.
+        panels: At least one panel, with at least one mark each. Rows of neighbouring panels are aligned, so all
+            panels must have the same labels.
     """
     if not panels or not all(panel.marks for panel in panels):
         raise InputError("panels must be at least one, with at least one mark each")
@@ -126,7 +126,7 @@ def _draw_rows(axes: Axes, panel: IntervalPanel) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.grid(axis="x", color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
-    # A bar would otherwise hold the axis to where it begins.
+    # Otherwise the axis would end exactly where a bar begins.
     axes.use_sticky_edges = False
     axes.margins(x=0.08)
     axes.spines["left"].set_visible(False)

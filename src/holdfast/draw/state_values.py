@@ -1,4 +1,4 @@
-"""Values of environments that are no grid, as a table of states and persistences."""
+"""Values of environments that are not grids, as a table of states and persistences."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from holdfast.draw.value_scale import READABLE_CELL, add_color_bar, print_values
 __all__ = ["draw_state_values"]
 
 _LOWEST_ROW = 0.18
-"""Inches of a row's height that its label needs."""
+"""Smallest height of a row, in inches, that fits its label."""
 
 
 def draw_state_values(
     values: ArrayLike, title: str | None = None, label: str = r"$V_k(s)$", state_label: str = "state"
 ) -> Figure:
-    """The k-step values of an environment that is no grid: one column per state, one row per persistence.
+    """The k-step values of an environment that is not a grid: one column per state, one row per persistence.
 
     Args:
-        values: (S, K). What is not finite is drawn as missing.
-        title: Written above the table.
-        label: What the values are, beside the colour bar.
-        state_label: What the states are.
+        values: (S, K). Values that are not finite are drawn as missing.
+        title: Title above the table.
+        label: Label of the colour bar.
+        state_label: Label of the states.
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape:
@@ -62,6 +62,6 @@ def draw_state_values(
 
 
 def _persistence_ticks(k_max: int) -> list[int]:
-    """All of 1..k_max where they fit, else 1, k_max and some between."""
+    """All of 1..k_max if they fit, else 1, k_max and some in between."""
     count = k_max if k_max <= 16 else 9
     return [int(k) for k in np.linspace(1, k_max, count).round()]

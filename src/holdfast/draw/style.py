@@ -1,12 +1,14 @@
-"""The one look of all pictures: colours that colour-blind eyes tell apart, fonts, and how a picture is saved.
+"""The style of all pictures: colours that are distinguishable to colour-blind readers, fonts, and saving.
 
-Figures are made without pyplot and under ``look``, so that drawing leaves matplotlib's settings as they were.
+Figures are made without pyplot and within ``look``, so that drawing does not change matplotlib's settings.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import threading
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,10 +27,12 @@ __all__ = [
     "INK",
     "LARGEST_CELL",
     "MISSING",
+    "OWN_COLORS",
     "PAGE_SIDE",
     "PALETTE",
     "VALUE_COLORMAP",
     "algorithm_color",
+    "figure_bytes",
     "label_text",
     "look",
     "save_figure",
@@ -50,10 +54,10 @@ PALETTE: Mapping[str, str] = MappingProxyType(
 """Okabe and Ito's colours, by name."""
 
 INK = "#22262a"
-"""Text and axes."""
+"""Colour of text and axes."""
 
 MISSING = "#d9d9d6"
-"""Cells without a value."""
+"""Colour of cells without a value."""
 
 _FAMILIES = {
     "grey": ("q", "dqn", "td3"),
@@ -61,12 +65,17 @@ _FAMILIES = {
     "orange": ("msa-q", "msa-dqn"),
     "green": ("temporl-q", "temporl-dqn"),
     "purple": ("ez-q", "ez-dqn"),
+    "sky": ("sac",),
+    "vermilion": ("persac",),
 }
 
 ALGORITHM_COLORS: Mapping[str, str] = MappingProxyType(
     {name: PALETTE[color] for color, names in _FAMILIES.items() for name in names}
 )
-"""Each algorithm's colour; a tabular algorithm and its deep twin share one, they never meet in a picture."""
+"""Each algorithm's colour; a tabular algorithm and its deep twin share one, since they never share a picture."""
+
+OWN_COLORS = (PALETTE["vermilion"], PALETTE["sky"])
+"""Colours that no algorithm of the list with discrete actions has."""
 
 _ACTION_COLORS = tuple(
     PALETTE[name] for name in ("vermilion", "grey", "sky", "green", "purple", "blue", "orange", "yellow")
@@ -75,16 +84,16 @@ _ACTION_COLORS = tuple(
 CELL_COLORS: Mapping[str, str] = MappingProxyType(
     {"free": "#f7f7f4", "start": PALETTE["sky"], "goal": PALETTE["green"], "hole": PALETTE["vermilion"]}
 )
-"""What the cells of a map are painted with."""
+"""Colours of a map's cells."""
 
 VALUE_COLORMAP = "Blues"
-"""For values, the higher the darker: neither a hole's red nor a goal's green can be taken for one of them."""
+"""For values, higher is darker; none of its colours can be mistaken for a hole's red or a goal's green."""
 
 LARGEST_CELL = 0.42
-"""Inches of a cell's side, at most."""
+"""Largest side of a cell, in inches."""
 
 PAGE_SIDE = 11.0
-"""Inches that the cells of a picture may take in either direction."""
+"""Room for the cells of a picture in either direction, in inches."""
 
 _LOOK: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -118,39 +127,34 @@ _LOOK: dict[Any, Any] = {
 }
 
 _FORMATS = ("png", "pdf", "svg")
+_UNDATED = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
-# Matplotlib's settings are one for all threads: two that change them by turns would each restore the other's.
+# All threads share matplotlib's settings: two threads that change them in turn would restore each other's.
 _LOOK_LOCK = threading.RLock()
 
 
 @contextmanager
 def look() -> Iterator[None]:
-    """A context in which matplotlib draws with this look; its settings are as before afterwards.
+    """A context in which matplotlib draws in this style; its settings are restored afterwards.
 
-    One thread at a time is in it, the others wait; within one thread it may be nested.
+    Only one thread at a time can be inside; others wait. Within one thread it may be nested.
     """
     with _LOOK_LOCK, mpl.rc_context(_LOOK):
         yield
 
 
 def algorithm_color(name: str) -> str:
-    """The colour of an algorithm.
-
-    Raises:
-        ValueError: There is no such algorithm.
-    """
-    try:
-        return ALGORITHM_COLORS[name]
-    except (KeyError, TypeError):
-        raise InputError(f"name must be one of {', '.join(ALGORITHM_COLORS)}, not {name!r}") from None
+    """The colour of an algorithm; one of a user's own has one of ``OWN_COLORS``, by its name."""
+    own = OWN_COLORS[zlib.crc32(name.encode()) % len(OWN_COLORS)]
+    return ALGORITHM_COLORS.get(name, own)
 
 
 def told_apart(counts: Sequence[float]) -> dict[int, str]:
-    """Colours of the actions that a picture tells apart, by number: all of up to eight, else the eight first.
+    """Colours of the actions that a picture distinguishes, by number: all of up to eight, else the top eight.
 
     Args:
-        counts: (A,) how much each action counts; the largest come first.
+        counts: (A,) weight of each action; the largest come first.
     """
     numbers = range(len(counts))
     if len(counts) <= len(_ACTION_COLORS):
@@ -160,19 +164,19 @@ def told_apart(counts: Sequence[float]) -> dict[int, str]:
 
 
 def label_text(text: str) -> str:
-    """A text from elsewhere as matplotlib shows it as it is: no formulas in it, and none that is left out."""
+    """Text from elsewhere, in a form that matplotlib shows literally: no formulas, never left out of a legend."""
     plain = text.replace("$", " ")
     return f" {plain}" if plain.startswith("_") else plain
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a figure to ``path``, as a whole or not at all; directories on the way are made.
+    """Write a figure to ``path``, as a whole or not at all; missing folders are made.
 
     The same figure gives the same bytes: no date is written into the file.
 
     Args:
-        figure: What to save.
-        path: Where to; its suffix says the format, .png, .pdf or .svg.
+        figure: The figure.
+        path: The file; its suffix sets the format: .png, .pdf or .svg.
 
     Returns:
         The path.
@@ -182,7 +186,19 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     if kind not in _FORMATS:
         raise InputError(f"path must end in .png, .pdf or .svg to save a figure, not {str(target)!r}")
     make_folders(target.parent)
-    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
     with replace_file(target) as file, look():
-        figure.savefig(file, format=kind, metadata=undated)
+        figure.savefig(file, format=kind, metadata=_UNDATED[kind])
     return target
+
+
+def figure_bytes(figure: Figure, dots_per_inch: float) -> bytes:
+    """A figure as the content of a PNG file, for pages that hold their pictures.
+
+    Args:
+        figure: The figure.
+        dots_per_inch: How large it is.
+    """
+    file = io.BytesIO()
+    with look():
+        figure.savefig(file, format="png", dpi=dots_per_inch, metadata=_UNDATED["png"])
+    return file.getvalue()

@@ -1,4 +1,4 @@
-"""Return against decisions per episode, with the points that no other beats marked."""
+"""Return against decisions per episode, with the points on the Pareto front marked."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class TradeOffMarks:
     """Points of one kind; every array has shape (n,) or, with both ends of intervals, (2, n).
 
     Attributes:
-        label: For the legend.
-        color: Of the points.
-        marker: Their shape.
-        costs: (n,) of a decision, in order; written beside each.
+        label: Label in the legend.
+        color: Colour of the points.
+        marker: Shape of the points.
+        costs: (n,) costs of a decision, in order; written beside the points.
         decisions: (n,) mean per episode.
-        returns: (n,) mean.
-        decision_ends: (2, n) ends of the interval, NaN where there is none.
-        return_ends: (2, n) ends of the interval, NaN where there is none.
+        returns: (n,) means.
+        decision_ends: (2, n) ends of the decisions' intervals; NaN where there is none.
+        return_ends: (2, n) ends of the returns' intervals; NaN where there is none.
     """
 
     label: str
@@ -45,16 +45,16 @@ def draw_trade_off(
     """Points with their intervals, and a line through the front.
 
     Args:
-        kinds: What is marked.
-        front: Decisions and returns of the points on the front, (m,) each, by decisions.
-        title: Written above.
+        kinds: The points to mark.
+        front: Decisions and returns of the points on the front, (m,) each, ordered by decisions.
+        title: Title above the picture.
     """
     with look():
         figure = Figure(figsize=(5.6, 3.8), layout="constrained")
         axes = figure.add_subplot()
         x, y = (np.asarray(part, dtype=np.float64) for part in front)
         axes.plot(
-            x, y, color=PALETTE["grey"], linewidth=1.0, drawstyle="steps-post", label="best for as many decisions"
+            x, y, color=PALETTE["grey"], linewidth=1.0, drawstyle="steps-post", label="best return up to here"
         )
         for number, kind in enumerate(kinds):
             is_above = number % 2 == 0
@@ -66,7 +66,7 @@ def draw_trade_off(
                 yerr=_spans(value, kind.return_ends),
                 color=kind.color,
                 marker=kind.marker,
-                # Those below are seen through those above.
+                # Points below stay visible through those on top.
                 markersize=5 + 3 * number,
                 markerfacecolor=kind.color if number == 0 else "none",
                 linestyle="none",
@@ -102,7 +102,7 @@ def draw_trade_off(
 
 
 def _spans(middle: ArrayLike, ends: ArrayLike) -> NDArray[np.float64]:
-    """How far intervals reach below and above, (2, n); 0 where there is none."""
+    """How far intervals extend below and above, (2, n); 0 where there is none."""
     low, high = np.asarray(ends, dtype=np.float64)
     value = np.asarray(middle, dtype=np.float64)
     return np.asarray(np.nan_to_num(np.abs(np.array([value - low, high - value]))))

@@ -1,4 +1,4 @@
-"""How a value becomes a colour and a number in a cell, the same in every picture."""
+"""How values become colours and numbers in cells, the same in every picture."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from holdfast.draw.style import MISSING, VALUE_COLORMAP
 __all__ = ["READABLE_CELL", "add_color_bar", "print_values", "short_number", "value_colormap", "value_norm"]
 
 READABLE_CELL = 0.24
-"""Inches of a cell's side from which numbers are printed in it."""
+"""Smallest side of a cell, in inches, in which numbers are printed."""
 
 
 def value_norm(values: NDArray[np.float64]) -> Normalize:
-    """The limits of the finite ``values``, with some room where there is but one value."""
+    """The limits of the finite ``values``, with some room if there is only one value."""
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     if low == high:
@@ -33,7 +33,7 @@ def value_norm(values: NDArray[np.float64]) -> Normalize:
 
 
 def value_colormap() -> Colormap:
-    """Colours of values; what has none is grey."""
+    """Colours of values; cells without a value are grey."""
     return mpl.colormaps[VALUE_COLORMAP].with_extremes(bad=MISSING)
 
 
@@ -43,11 +43,11 @@ def print_values(
     """Write values into their cells, dark on light and light on dark.
 
     Args:
-        axes: Where cell (row, column) is centred on (column, top + row).
-        values: (rows, columns); nothing is written where it is masked.
-        norm: The limits of all values, which say how many decimals are worth writing.
+        axes: Axes in which cell (row, column) is centred on (column, top + row).
+        values: (rows, columns); nothing is written where they are masked.
+        norm: The limits of all values, which set the number of decimals.
         cell: A cell's side in inches.
-        top: Where the first row is.
+        top: Position of the first row.
     """
     decimals = _decimals(norm)
     colormap = value_colormap()
@@ -64,11 +64,11 @@ def print_values(
             fontsize=min(7.0, 0.27 * cell * 72),
             color="black" if light > 0.55 else "white",
         )
-        written.set_in_layout(False)  # a hundred numbers would be measured for nothing
+        written.set_in_layout(False)  # otherwise a hundred numbers would be measured for nothing
 
 
 def short_number(value: float, decimals: int) -> str:
-    """A number in few letters: nothing before the point where that is 0, no negative zero, a true minus sign."""
+    """A number in few characters: no 0 before the point, no negative zero, a true minus sign."""
     text = f"{abs(value):.{decimals}f}"
     if float(text) == 0.0:
         return "0"
@@ -80,14 +80,14 @@ def short_number(value: float, decimals: int) -> str:
 def add_color_bar(
     figure: Figure, norm: Normalize, label: str, axes: Sequence[Axes], colormap: Colormap | None = None
 ) -> None:
-    """Put one colour bar beside ``axes``, 0.14 inches wide whatever the figure's size.
+    """Add one colour bar beside ``axes``, 0.14 inches wide for any size of figure.
 
     Args:
-        figure: What they are in.
+        figure: The figure that contains the axes.
         norm: The limits.
-        label: What the colours stand for.
+        label: Label of the colour bar.
         axes: The panels.
-        colormap: The colours; None for those of values.
+        colormap: The colours (default: those of values).
     """
     height = figure.get_figheight()
     bar = figure.colorbar(
@@ -103,7 +103,7 @@ def add_color_bar(
 
 
 def _decimals(norm: Normalize) -> int:
-    """So many that a hundredth of the range shows, but no more than four digits in all."""
+    """Enough decimals to show a hundredth of the range, but no more than four digits in all."""
     low, high = float(norm.vmin or 0.0), float(norm.vmax or 0.0)
     wanted = math.ceil(1.7 - math.log10(high - low))
     digits_before = len(str(int(max(abs(low), abs(high)))))
