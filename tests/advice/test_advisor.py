@@ -131,7 +131,7 @@ def test_too_few_episodes_give_no_advice() -> None:
     found = advice(result(1), unknown)
     assert (found.k_max, found.basis, found.is_undecided) == (1, "none", True)
     assert found.sentence == (
-        "No advice: with as few as 3 episodes of a k_max, settings cannot be told apart. Play more steps."
+        "No advice: with only 3 episodes for some k_max, settings cannot be told apart. Play more steps."
     )
     assert not advice(result(1), result(4)).is_undecided
 
@@ -148,7 +148,7 @@ def test_where_nearly_every_observation_is_new_there_are_no_places_to_compare() 
     new = result(1, visited=991), result(4, visited=1100)
     found = advice(*new, kind="observations")
     assert (found.k_max, found.basis) == (1, "none")
-    assert found.sentence.endswith("nearly every observation is new, so that places cannot be compared here.")
+    assert found.sentence.endswith("nearly every observation is new, so places cannot be compared.")
     assert "does not call for holding" not in found.sentence
     assert advice(result(1, visited=990), new[1], kind="observations").basis == "coverage"
     assert advice(*new).basis == "coverage"
@@ -273,7 +273,7 @@ def curve(kemeny: list[float], errors: float = 0.0) -> ExplorationCurve:
 def test_a_chain_speaks_for_its_lowest_constant() -> None:
     found = advise_from_chain(curve([40.0, 38.0, 36.0, 37.0]))
     assert (found.k_max, found.basis) == (4, "kemeny")
-    assert "0.900 of what it is with k_max = 1" in found.sentence
+    assert "0.900 of its value with k_max = 1" in found.sentence
 
 
 def test_a_dip_of_less_than_half_a_percent_is_none() -> None:

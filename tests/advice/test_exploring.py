@@ -86,7 +86,7 @@ class Trapped(gymnasium.Env):  # type: ignore[type-arg]
 def test_what_cannot_be_a_chain_is_played_and_that_is_said() -> None:
     found = explore(Trapped(), "trapped", [1, 2], steps=20)
     assert found.visits is not None
-    assert found.notes[0].startswith("Episodes were played instead of looking at the chain: ")
+    assert found.notes[0].startswith("Episodes were played because the chain could not be studied: ")
     with pytest.raises(ValueError, match="closed class"):
         explore(Trapped(), "trapped", [1, 2], study="chain")
 
@@ -117,7 +117,7 @@ def test_what_arguments_must_be(arguments: dict[str, object], message: str) -> N
 @pytest.mark.parametrize("given", [{"steps": 100}, {"fixed": True}, {"axes": (0, 1)}], ids=str)
 def test_what_is_about_episodes_is_refused_where_the_chain_is_looked_at(study: str, given: dict[str, Any]) -> None:
     (name,) = given
-    with pytest.raises(ValueError, match=f"^{name} is about played episodes: give study='visits' with it$"):
+    with pytest.raises(ValueError, match=f"^{name} must be given with study='visits', which plays episodes$"):
         explore(make_env("cliff"), "cliff", [1, 2], study=study, **given)
 
 
@@ -131,12 +131,12 @@ class Unplayable(gymnasium.Env):  # type: ignore[type-arg]
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"horizon": 30}, "^horizon is about the chain, and there is no transition table here$"),
-        ({"holes": "wall"}, "^holes is about the chain, and there is no transition table here$"),
-        ({"gamma": 0.99}, "^gamma is about exact frame skips, and there is no transition table here$"),
+        ({"horizon": 30}, "^horizon is about the chain, but there is no transition table here$"),
+        ({"holes": "wall"}, "^holes is about the chain, but there is no transition table here$"),
+        ({"gamma": 0.99}, "^gamma is about exact frame skips, but there is no transition table here$"),
         (
             {"horizon": 30, "study": "visits"},
-            "^horizon is about the chain, and with study='visits' episodes are",
+            "^horizon is about the chain, but study='visits' plays",
         ),
         ({"study": "chain"}, "^study must be 'visits' or 'auto' without a transition table: "),
     ],
@@ -166,17 +166,22 @@ def test_what_is_about_the_chain_is_refused_where_there_is_none() -> None:
         explore(many, "far", [1], horizon=3)
     notes = explore(many, "far", [1], steps=20).notes
     assert (
-        notes[0] == "Episodes were played, for 20002 states are many for a chain: the study 'chain' estimates it "
-        "all the same."
+        notes[0]
+        == "Episodes were played because 20002 states are many for a chain; the study 'chain' estimates it "
+        "anyway."
     )
 
 
 class Switches(gymnasium.Wrapper):  # type: ignore[type-arg]
-    """CartPole with actions of a kind that no agent takes."""
+    """CartPole with more switches than any agent takes, of which the first one counts.
 
-    def __init__(self) -> None:
+    Args:
+        number: Of switches.
+    """
+
+    def __init__(self, number: int = 11) -> None:
         super().__init__(gymnasium.make("CartPole-v1"))
-        self.action_space = gymnasium.spaces.MultiBinary(1)
+        self.action_space = gymnasium.spaces.MultiBinary(number)
 
     def step(self, action: Any) -> Any:
         return self.env.step(int(action[0]))
@@ -187,14 +192,15 @@ class Switches(gymnasium.Wrapper):  # type: ignore[type-arg]
     [
         (lambda: gymnasium.make("Pendulum-v1"), None),
         (lambda: gymnasium.make("CartPole-v1"), None),
-        (Switches, "MultiBinary"),
+        (lambda: Switches(10), None),
+        (Switches, "MultiBinary(11)"),
     ],
 )
 def test_actions_that_no_agent_learns_are_said_to_be_so(make: Any, kind: str | None) -> None:
     notes = explore(make(), "an environment", [1, 2], steps=200).notes
-    said = [note for note in notes if note.startswith("Agents of holdfast learn discrete or continuous actions")]
-    about = f"and these are {kind}: the advice is about exploration alone."
-    assert [note.partition(", ")[2] for note in said] == ([] if kind is None else [about])
+    said = [note for note in notes if note.startswith("holdfast's agents learn continuous actions")]
+    about = f"but these are {kind}: the advice is about exploration only."
+    assert [note.partition("combinations, ")[2] for note in said] == ([] if kind is None else [about])
 
 
 def test_the_document_is_plain() -> None:

@@ -1,6 +1,6 @@
 """Advice on how long actions should be held: where random options lead, and what a fixed frame skip costs.
 
-Names are imported when they are first used: to count needs nothing that draws.
+Names are imported on first use: counting needs none of the drawing code.
 """
 
 from typing import TYPE_CHECKING

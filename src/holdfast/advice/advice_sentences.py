@@ -1,4 +1,4 @@
-"""The sentences in which advice is given, with the numbers behind it."""
+"""The sentences that give advice, with the numbers behind it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["because_of_nothing", "because_of_places", "because_of_return", "beca
 
 
 def because_of_success(first: Visitation, chosen: Visitation) -> str:
-    """More successes in equal time."""
+    """More successes per step."""
     assert first.success is not None
     assert chosen.success is not None
     return (
@@ -24,7 +24,7 @@ def because_of_success(first: Visitation, chosen: Visitation) -> str:
 
 
 def because_of_return(first: Visitation, chosen: Visitation) -> str:
-    """A higher mean return of episodes that are as long."""
+    """A higher mean return, at comparable episode lengths."""
     return (
         f"k_max = {chosen.k_max}: random actions held for up to {chosen.k_max} steps return "
         f"{_shown(chosen.mean_return)} on average; {_held(first.k_max)}: {_shown(first.mean_return)}. "
@@ -33,7 +33,7 @@ def because_of_return(first: Visitation, chosen: Visitation) -> str:
 
 
 def because_of_places(usual: GoingOn, first: Visitation, chosen: Visitation) -> str:
-    """More places, without harm."""
+    """More places visited, without harm."""
     compared = {
         "return": "returns of episodes of comparable length are not clearly worse",
         "per step": "rewards per step are not clearly worse (episode lengths differ, so returns are not compared)",
@@ -47,7 +47,7 @@ def because_of_places(usual: GoingOn, first: Visitation, chosen: Visitation) -> 
 
 
 def because_of_nothing(first: Visitation, also: str, harm: Harm | None) -> str:
-    """Nothing speaks for holding; and what speaks against it."""
+    """Nothing speaks for holding, and possibly something against it."""
     said = f"k_max = {first.k_max}: random actions that are held longer do not clearly find more reward; {also}."
     return said if harm is None else f"{said} {_harm(first, harm)}"
 

@@ -1,25 +1,26 @@
-"""From what random options find to a longest hold K_max: the rule, and the sentence that says why.
+"""From what random options find to a longest hold K_max: the rule, and the sentence that explains it.
 
-Advice is about exploration: before anything is learnt, which holds lead further than single steps do? It rests on
-the first of these that tells the settings apart, the smallest K being what the others are compared with:
+The advice is about exploration: before anything is learned, which holds lead further than single steps do? It
+rests on the first of these measures that tells the settings apart. All K are compared with the smallest:
 
-1. **success**: in equal time more episodes meet something better than going on (``visitation.outcomes``).
-   An end whose reward is like that of going on counts only where no end is marked as a failure by a worse one;
-2. **return**: the mean return of random options is higher, where episodes are of comparable length and hardly any
-   of them fail. A return says when an episode ended before it says how well it went;
+1. **success**: per step, more episodes meet something better than going on (``visitation.outcomes``). An end whose
+   reward is like that of going on counts only if no end is marked as a failure by a worse reward;
+2. **return**: the mean return of random options is higher, if episodes have comparable lengths and hardly any of
+   them fail. A return shows when an episode ended more than how well it went;
 3. **coverage**: more places are visited, among the K that do no harm: a place that is reached by falling is no
    gain.
 
-A K does **harm** if in equal time clearly more of its episodes fail, or if its rewards are clearly lower: the
-returns (mean and upper tenth) where lengths are comparable; else the reward per step, which is what equal time
-gives; and no rewards at all where each step gives the same, for then they only repeat how long episodes were.
+A K does **harm** if, per step, clearly more of its episodes fail, or if its rewards are clearly lower. Rewards are
+compared by returns (mean and upper tenth) if lengths are comparable, else by the reward per step. They are not
+compared at all if each step gives the same reward: they would only repeat how long the episodes were.
 
-"More", "higher" and "lower" mean that the 95 % intervals are apart. Places have no interval: there are more of
-them if the smallest K visits less than 95 % of what is visited most, which is a hint and no finding. They do not
-tell where there are too few episodes to see harm, where episodes did not end and were cut off, and where nearly
-every observation is new. Of the K that are as good as the best, and better than the smallest, the smallest is
-advised: what is held for longer is learnt from less. Where none of them tells, K_max stays the smallest: no advice
-is better than wrong advice. On a model that is known exactly, Kemeny's constant takes the place of all this.
+"More", "higher" and "lower" mean that the 95 % intervals do not overlap. Places have no interval: there are more
+of them if the smallest K visits less than 95 % of the largest number visited, a hint and not a finding. They are
+uninformative if there are too few episodes to see harm, if episodes did not end and were cut off, or if nearly
+every observation is new. Among the K that are as good as the best and better than the smallest, the smallest is
+advised, because longer holds give less to learn from. If no measure tells the settings apart, K_max stays the
+smallest: no advice is better than wrong advice. For a model that is known exactly, Kemeny's constant replaces all
+of this.
 """
 
 from __future__ import annotations
@@ -43,22 +44,22 @@ from holdfast.stats.estimates import Estimate
 __all__ = ["Advice", "advise_from_chain", "advise_from_visits", "clearly_lowest"]
 
 AS_GOOD = 0.95
-"""Share of the largest coverage from which on a coverage counts as as good."""
+"""Share of the largest coverage above which a coverage counts as equally good."""
 
 CLEARLY_LOWER = 0.995
-"""Share of Kemeny's constant at the smallest K below which a dip is one."""
+"""A constant counts as lower if it is below this share of Kemeny's constant at the smallest K."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A longest hold, and why.
+    """A longest hold, and the reason for it.
 
     Attributes:
         k_max: K_max.
-        basis: ``"success"``, ``"return"``, ``"coverage"``, ``"kemeny"``; ``"none"``: nothing speaks for
+        basis: ``"success"``, ``"return"``, ``"coverage"`` or ``"kemeny"``; ``"none"`` if nothing speaks for
             holding.
-        sentence: Why, with the numbers behind it.
-        is_undecided: Whether too little was played to tell, so that ``k_max`` is what it was and no advice.
+        sentence: The reason, with the numbers behind it.
+        is_undecided: Whether too little was played to decide; ``k_max`` is then the smallest K, not advice.
     """
 
     k_max: int
@@ -68,7 +69,7 @@ class Advice:
 
 
 def advise_from_visits(study: VisitationStudy) -> Advice:
-    """The longest hold that a study of random options speaks for; it must have the mode ``"dynamic"``."""
+    """The longest hold that a study of random options speaks for; the study must have the mode ``"dynamic"``."""
     results = sorted(
         (result for result in study.results if result.mode == "dynamic"), key=lambda found: found.k_max
     )
@@ -100,22 +101,22 @@ def advise_from_chain(curve: ExplorationCurve) -> Advice:
         return Advice(
             first,
             "none",
-            f"k_max = {first}: {said} Kemeny's constant of {curve.H} steps by half a percent or more, so "
-            "that holding does not help to get about here.",
+            f"k_max = {first}: {said} Kemeny's constant of {curve.H} steps by half a percent or more: "
+            "holding does not help exploration here.",
         )
     k_max, value = int(curve.k_max[lowest]), float(curve.kemeny[lowest] / curve.kemeny[0])
     return Advice(
         k_max,
         "kemeny",
-        f"k_max = {k_max}: there Kemeny's constant of {curve.H} steps of random options, the expected time to "
-        f"get anywhere, is lowest, {value:.3f} of what it is with k_max = {first}.",
+        f"k_max = {k_max}: Kemeny's constant of {curve.H} steps of random options, the expected time to "
+        f"reach a state, is lowest here: {value:.3f} of its value with k_max = {first}.",
     )
 
 
 def clearly_lowest(curve: ExplorationCurve) -> int | None:
-    """Which K_max has the lowest constant, as an index; None if it is not half a percent below the smallest's.
+    """Index of the K_max with the lowest constant; None if that is not half a percent below the smallest K's.
 
-    Where constants are estimated, two standard errors come on top.
+    If the constants are estimates, two standard errors are added.
     """
     best = curve.best
     value, error = float(curve.kemeny[best] / curve.kemeny[0]), float(curve.normalised_error[best])
@@ -127,7 +128,7 @@ def _alone(k_max: int) -> Advice:
 
 
 def _clearly_best(results: Sequence[Visitation], measure: Callable[[Visitation], Estimate]) -> Visitation | None:
-    """The smallest K that is as good as the best and clearly better than the smallest of all; None without one."""
+    """The smallest K that is as good as the best and clearly better than the smallest of all, if any."""
     first = measure(results[0])
     best = max((measure(result) for result in results), key=lambda found: found.value)
     better = (result for result in results if measure(result).low > first.high)
@@ -141,7 +142,7 @@ def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Vi
     if worst is None and _are_too_few(results):
         fewest = min(result.episodes for result in results)
         counted = "1 episode" if fewest == 1 else f"{fewest} episodes"
-        said = f"No advice: with as few as {counted} of a k_max, settings cannot be told apart. Play more steps."
+        said = f"No advice: with only {counted} for some k_max, settings cannot be told apart. Play more steps."
         return Advice(first.k_max, "none", said, is_undecided=True)
     if silence is not None:
         return Advice(
@@ -157,16 +158,16 @@ def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Vi
 
 
 def _returns_tell(first: Visitation, result: Visitation) -> bool:
-    """Whether two mean returns say which setting did better, and not only when episodes failed."""
+    """Whether two mean returns show which setting did better, and not only when episodes failed."""
     return are_of_comparable_length(first, result) and all(
         found.ends["worse"].value <= HARDLY_ANY for found in (first, result)
     )
 
 
 def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation]) -> str | None:
-    """What keeps coverage from saying anything; None if nothing does."""
+    """The reason why coverage is uninformative; None if it is informative."""
     if not study.has_places:
-        return "nearly every observation is new, so that places cannot be compared here"
+        return "nearly every observation is new, so places cannot be compared"
     if any(result.cut_off for result in results):
         return "episodes that did not end were cut off"
     if _are_too_few(results):
@@ -175,7 +176,7 @@ def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation
 
 
 def _are_too_few(results: Sequence[Visitation]) -> bool:
-    """A quantile whose upper end is not known may be anything: so it is with fewer than 36 episodes."""
+    """With fewer than 36 episodes, the upper end of the quantile is unknown, and the quantile may be anything."""
     return any(math.isnan(result.upper_return.high) for result in results)
 
 

@@ -1,4 +1,4 @@
-"""How long should actions be held in an environment? The study that suits it, and the advice that follows."""
+"""How long should actions be held in an environment? The study that suits it, and the resulting advice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import gymnasium
-from gymnasium import spaces
 
 from holdfast.advice.advisor import Advice, advise_from_chain, advise_from_visits
 from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
@@ -17,6 +16,7 @@ from holdfast.advice.visitation.study import StudyProgress, study_visitation
 from holdfast.core.checks import check_choice, check_integer, check_real
 from holdfast.core.errors import InputError
 from holdfast.envs import GridWorld
+from holdfast.envs.choices import MOST_COMBINATIONS, can_be_learned
 from holdfast.envs.exploration_chain import HOLES, exploration_kernel
 from holdfast.mdp import NoConvergenceError, TabularMDP
 from holdfast.mdp.exploration import ExplorationCurve, exploration_curves
@@ -26,36 +26,36 @@ __all__ = ["STUDIES", "EnvironmentAdvice", "check_numbers", "explore"]
 STUDIES = ("auto", "chain", "visits")
 
 ADVISING_STEPS = 50_000
-"""Played for each K_max, unless told."""
+"""Default number of steps to play for each K_max."""
 
 LARGEST_BUDGET = 1_000_000_000
-"""Of these steps."""
+"""Largest number of steps to play for each K_max."""
 
 HORIZON, GAMMA = 30, 0.99
-"""Of the chain and of the fixed skips, unless told."""
+"""Defaults: the chain's horizon, and the discount factor of the fixed skips."""
 
-_ABOUT_PLAY = "is about played episodes: give study='visits' with it"
+_ABOUT_PLAY = "must be given with study='visits', which plays episodes"
 
 LARGEST_CHAIN = 20_000
-"""States up to which ``"auto"`` looks at the chain; it is estimated beyond 1,000."""
+"""Largest number of states for which ``"auto"`` uses the chain; beyond 1,000 states it is estimated."""
 
 LARGEST_SKIPS = 100_000
-"""States up to which fixed skips are solved."""
+"""Largest number of states for which fixed skips are solved."""
 
 
 @dataclass(frozen=True, eq=False)
 class EnvironmentAdvice:
-    """What was found, and what follows from it.
+    """What was found, and the advice that follows from it.
 
     Attributes:
-        env_name: Of what.
-        advice: A longest hold, and why.
-        chain: Kemeny's constant and entropies over K_max; None where episodes were played instead.
-        holes: What holes were taken for in the chain; None without one.
-        visits: What random options met; None where the chain was looked at instead.
+        env_name: Environment's name.
+        advice: A longest hold, and the reason for it.
+        chain: Kemeny's constant and entropies over K_max; None if episodes were played instead.
+        holes: How the chain treats holes; None without a chain.
+        visits: What random options met; None if the chain was studied instead.
         skips: The exact loss of holding every action for the same number of steps; None without a model.
-        gamma: The discount of ``skips``.
-        notes: Sentences about what could not be looked at.
+        gamma: Discount factor of ``skips``.
+        notes: Sentences about what could not be studied.
     """
 
     env_name: str
@@ -68,7 +68,7 @@ class EnvironmentAdvice:
     notes: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """Everything but the visit counts, of plain types that JSON can hold."""
+        """Everything but the visit counts, as plain types that JSON can hold."""
         return {
             "environment": self.env_name,
             "advice": asdict(self.advice),
@@ -100,28 +100,28 @@ def explore(
     seed: int = 0,
     progress: Callable[[StudyProgress], None] | None = None,
 ) -> EnvironmentAdvice:
-    """Look at random options in ``env`` and advise a longest hold.
+    """Study random options in ``env`` and advise a longest hold.
 
-    What is given and would have no effect is refused before anything is played.
+    An argument that would have no effect is rejected before anything is played.
 
     Args:
-        env: Where.
-        name: What to call it.
-        k_values: The K_max to compare; the smallest is what the others are compared with.
-        study: ``"chain"``: exactly, by the transition table; ``"visits"``: by playing episodes; ``"auto"``: the
-            chain where there is a table of at most 20,000 states.
-        steps: Visits: steps to play for each K_max; 50,000 if None.
-        fixed: Visits: also play options that are always K_max steps long.
-        axes: Visits: two numbers of the observations, see ``study_visitation``.
-        horizon: Chain: H, the steps that are one step of it; 30 if None.
-        holes: Chain: what a hole is, see ``exploration_kernel``; None for ``"wall"`` on a grid and ``"restart"``
-            elsewhere.
-        gamma: Discount of the fixed skips, which need a transition table; 0.99 if None.
+        env: The environment.
+        name: Its name in the results.
+        k_values: The K_max to compare; all are compared with the smallest.
+        study: ``"chain"`` computes from the transition table; ``"visits"`` plays episodes; ``"auto"`` uses the
+            chain if there is a table of at most 20,000 states.
+        steps: Visits: number of steps to play for each K_max (default: 50,000).
+        fixed: Visits: also play options that always last K_max steps.
+        axes: Visits: two components of the observations, see ``study_visitation``.
+        horizon: Chain: H, the number of environment steps in one step of the chain (default: 30).
+        holes: Chain: what a hole is, see ``exploration_kernel`` (default: ``"wall"`` on a grid, ``"restart"``
+            elsewhere).
+        gamma: Discount factor of the fixed skips, which need a transition table (default: 0.99).
         seed: Random seed.
-        progress: Told now and then how far the played episodes are.
+        progress: Called now and then with the progress of the played episodes.
 
     Raises:
-        TypeError: An argument is of the wrong kind.
+        TypeError: An argument has the wrong type.
         ValueError: An argument is out of range, or has no effect here.
     """
     check_choice("study", study, STUDIES)
@@ -133,13 +133,13 @@ def explore(
     of_chain = {"horizon": horizon is not None, "holes": holes is not None}
     notes: list[str] = []
     if study == "visits":
-        _refuse(of_chain, "is about the chain, and with study='visits' episodes are played")
+        _refuse(of_chain, "is about the chain, but study='visits' plays episodes")
     if study == "chain":
         _refuse(of_play, _ABOUT_PLAY)
     model = _model(env, GAMMA if gamma is None else gamma, must_be=study == "chain")
     if model is None:
-        _refuse(of_chain, "is about the chain, and there is no transition table here")
-        _refuse({"gamma": gamma is not None}, "is about exact frame skips, and there is no transition table here")
+        _refuse(of_chain, "is about the chain, but there is no transition table here")
+        _refuse({"gamma": gamma is not None}, "is about exact frame skips, but there is no transition table here")
     curve = None
     if study != "visits" and model is not None:
         holes = holes or ("wall" if isinstance(env.unwrapped, GridWorld) else "restart")
@@ -155,11 +155,10 @@ def explore(
         advice = advise_from_visits(visits)
     else:
         advice = advise_from_chain(curve)
-    if not isinstance(env.action_space, spaces.Discrete | spaces.Box):
-        kind = type(env.action_space).__name__
+    if not can_be_learned(env.action_space):
         notes.append(
-            f"Agents of holdfast learn discrete or continuous actions, and these are {kind}: the advice is about "
-            "exploration alone."
+            f"holdfast's agents learn continuous actions and choices among up to {MOST_COMBINATIONS} "
+            f"combinations, but these are {env.action_space}: the advice is about exploration only."
         )
     return EnvironmentAdvice(
         env_name=name,
@@ -174,11 +173,11 @@ def explore(
 
 
 def check_numbers(steps: int | None, horizon: int | None, gamma: float | None, seed: int) -> None:
-    """What numbers must be; None is what was not given.
+    """Check the numbers; None means that an argument was not given.
 
     Raises:
-        TypeError: One is no number.
-        ValueError: One is out of range.
+        TypeError: An argument is not a number.
+        ValueError: An argument is out of range.
     """
     if steps is not None and check_integer("steps", steps) > LARGEST_BUDGET:
         raise InputError(f"steps must be at most {LARGEST_BUDGET:,}, not {steps:,}", "steps")
@@ -191,12 +190,12 @@ def check_numbers(steps: int | None, horizon: int | None, gamma: float | None, s
 
 @dataclass(frozen=True)
 class _Asked:
-    """What was asked for.
+    """What the user asked for.
 
     Attributes:
-        study: Which.
-        of_play: Whether each argument that is about played episodes was given.
-        of_chain: Whether each argument that is about the chain was given.
+        study: The requested study.
+        of_play: Whether each argument about played episodes was given.
+        of_chain: Whether each argument about the chain was given.
     """
 
     study: str
@@ -205,7 +204,7 @@ class _Asked:
 
 
 def _refuse(arguments: Mapping[str, bool], why: str) -> None:
-    """InputError that names the first argument that was given."""
+    """Raise an InputError that names the first argument that was given."""
     for name, is_given in arguments.items():
         if is_given:
             raise InputError(f"{name} {why}", name, "study")
@@ -235,17 +234,17 @@ def _chain(
     if asked.study == "auto" and model.n_states > LARGEST_CHAIN:
         many = f"{model.n_states} states are many for a chain"
         _refuse(asked.of_chain, f"is about the chain, and {many}: give study='chain' with it")
-        notes.append(f"Episodes were played, for {many}: the study 'chain' estimates it all the same.")
+        notes.append(f"Episodes were played because {many}; the study 'chain' estimates it anyway.")
         return None
     try:
         kernel, states = exploration_kernel(env, holes)
-        # One state is no chain: then episodes are played, and what is about them counts.
+        # A single state is not a chain: episodes are played then, and arguments about them take effect.
         is_refused = len(states) > 1 and any(asked.of_play.values())
         curves = () if is_refused else exploration_curves(kernel, k_values, H=(horizon,), seed=seed)
     except InputError as error:
         if asked.study == "chain" or any(asked.of_chain.values()):
             raise
-        notes.append(f"Episodes were played instead of looking at the chain: {error}.")
+        notes.append(f"Episodes were played because the chain could not be studied: {error}.")
         return None
     if is_refused:
         _refuse(asked.of_play, _ABOUT_PLAY)
@@ -256,14 +255,12 @@ def _skips(model: TabularMDP | None, k_values: Sequence[int], notes: list[str]) 
     if model is None or model.initial is None:
         return None
     if model.n_states > LARGEST_SKIPS:
-        notes.append(
-            f"Fixed frame skips were not solved, for {model.n_states} states are too many for all of them."
-        )
+        notes.append(f"Fixed frame skips were not solved: {model.n_states} states are too many to solve them all.")
         return None
     try:
         return exact_skips(model, k_values)
     except NoConvergenceError:
-        notes.append("Fixed frame skips have no values, for without discount the best return is infinite.")
+        notes.append("Fixed frame skips have no values: without a discount the best return is infinite.")
         return None
 
 

@@ -1,4 +1,4 @@
-"""What longer holds may do harm to, and what can be compared at all between two settings of random options."""
+"""Whether longer holds do harm, and what can be compared between two settings of random options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 COMPARABLE = 0.1
-"""Part of the reference's mean length by which another may differ from it."""
+"""Largest difference between two comparable mean lengths, as a share of the reference's."""
 
 HARDLY_ANY = 0.01
 """Share of the episodes below which ends of a kind do not count."""
@@ -29,13 +29,13 @@ HARDLY_ANY = 0.01
 
 @dataclass(frozen=True)
 class Harm:
-    """What a longer hold is clearly worse in.
+    """What a longer hold is clearly worse at.
 
     Attributes:
-        result: Of the longer hold.
-        fails_more: Whether in equal time more of its episodes fail.
-        compared: How rewards were compared, ``"return"`` or ``"per step"``; None where they were not.
-        earns_less: Whether they are lower.
+        result: Result of the longer hold.
+        fails_more: Whether more of its episodes fail per step.
+        compared: How rewards were compared, ``"return"`` or ``"per step"``; None if they were not.
+        earns_less: Whether its rewards are lower.
     """
 
     result: Visitation
@@ -45,12 +45,12 @@ class Harm:
 
 
 def harm_of(usual: GoingOn, first: Visitation, result: Visitation) -> Harm | None:
-    """What ``result`` is clearly worse in than ``first``; None if in nothing.
+    """What ``result`` is clearly worse at than ``first``; None if nothing.
 
     Args:
         usual: What going on gives.
-        first: The smallest K.
-        result: Another.
+        first: Result of the smallest K.
+        result: Result of another K.
     """
     fails_more = is_clearly_below(first.failures_per_step, result.failures_per_step)
     compared = compared_rewards(usual, first, result)
@@ -68,8 +68,8 @@ def compared_rewards(usual: GoingOn, first: Visitation, result: Visitation) -> s
     """How the rewards of two settings can be compared.
 
     Returns:
-        ``"return"`` where episodes are of comparable length; else ``"per step"``, in equal time; else None: each
-        step gives the same, so that rewards only repeat how long the episodes were, or there are too few.
+        ``"return"`` if episodes have comparable lengths; else ``"per step"``; else None, because each step gives
+        the same, so that rewards only repeat how long the episodes were, or because there are too few.
     """
     if are_of_comparable_length(first, result):
         return "return"
@@ -79,15 +79,15 @@ def compared_rewards(usual: GoingOn, first: Visitation, result: Visitation) -> s
 
 
 def are_of_comparable_length(first: Visitation, result: Visitation) -> bool:
-    """Whether episodes are about as long with both, and none of them was cut off."""
+    """Whether episodes have about the same length with both, and none of them was cut off."""
     ours, theirs = first.mean_length.value, result.mean_length.value
     return abs(theirs - ours) <= COMPARABLE * ours and not first.cut_off and not result.cut_off
 
 
 def successes_tell(results: Sequence[Visitation]) -> bool:
-    """Whether episodes that succeeded can be told from those that did not.
+    """Whether successful episodes can be told from the others.
 
-    Where some ends are marked as failures by a worse reward, an end whose reward is like that of going on may be
+    If some ends are marked as failures by a worse reward, an end whose reward is like that of going on may be
     anything.
     """
     if results[0].success is None:
@@ -98,5 +98,5 @@ def successes_tell(results: Sequence[Visitation]) -> bool:
 
 
 def is_clearly_below(one: Estimate, other: Estimate) -> bool:
-    """Whether an interval lies below another; an end that is not known tells nothing."""
+    """Whether one interval lies below the other; an unknown end proves nothing."""
     return one.high < other.low

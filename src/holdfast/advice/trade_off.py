@@ -1,4 +1,4 @@
-"""Return against decisions per episode: which policies are worth having, and the sentence that follows."""
+"""Return against decisions per episode: which policies are worth having, in one sentence."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from holdfast.stats.estimates import Estimate
 __all__ = ["LITTLE", "TradeOffPoint", "is_on_front", "trade_off_sentence"]
 
 LITTLE = 0.02
-"""Part of the best return that fewer decisions may cost."""
+"""Share of the best return that fewer decisions may cost."""
 _ROUNDING = 1e-9
-"""Part of the largest return by which two may differ and be equal."""
+"""Difference, as a share of the largest return, up to which two returns count as equal."""
 
 
 class TradeOffPoint(NamedTuple):
-    """What the policies of one decision cost come to.
+    """The results of the policies for one decision cost.
 
     Attributes:
-        cost: Of a decision, in reward.
-        tolerances: Decision tolerances that they act with, one for each policy; empty for none.
+        cost: Cost of a decision, in reward.
+        tolerances: Decision tolerances that the policies act with, one for each; empty for none.
         returns: Mean undiscounted return per episode, without the cost.
-        decisions: Mean number per episode.
-        steps: Mean number per episode.
+        decisions: Mean number of decisions per episode.
+        steps: Mean number of steps per episode.
     """
 
     cost: float
@@ -37,10 +37,10 @@ class TradeOffPoint(NamedTuple):
 
 
 def is_on_front(returns: ArrayLike, decisions: ArrayLike) -> NDArray[np.bool_]:
-    """Which of n points no other beats, by having as high a return and as few decisions and one of them better.
+    """Which of n points are on the Pareto front: no other is as good in return and decisions and better in one.
 
     Args:
-        returns: (n,); those that differ by rounding alone are equal.
+        returns: (n,); returns that differ only by rounding are equal.
         decisions: (n,).
     """
     value, count = np.asarray(returns, dtype=np.float64), np.asarray(decisions, dtype=np.float64)
@@ -51,7 +51,7 @@ def is_on_front(returns: ArrayLike, decisions: ArrayLike) -> NDArray[np.bool_]:
 
 
 def trade_off_sentence(points: Sequence[TradeOffPoint]) -> str:
-    """The fewest decisions at little loss, what more or fewer of them change, and how to get that policy.
+    """The fewest decisions at little loss, what more or fewer of them would change, and how to get that policy.
 
     Args:
         points: At least one.
@@ -78,14 +78,14 @@ def _counted(decisions: float) -> str:
 
 
 def _change(low: TradeOffPoint, high: TradeOffPoint, more: str, verb: str) -> str:
-    """What the decisions that one point has more than the other come to."""
+    """What one point's additional decisions bring."""
     decisions = high.decisions.value - low.decisions.value
     bought = _number(high.returns.value - low.returns.value)
     return f"{_number(decisions)} {more} {verb}{'s' if decisions == 1.0 else ''} {bought}"
 
 
 def _how(point: TradeOffPoint) -> str:
-    """The arguments of a policy."""
+    """The arguments that give the policy."""
     told = f"decision_cost={point.cost:g}"
     used = [tolerance for tolerance in point.tolerances if tolerance > 0.0]
     if not used:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from holdfast.advice.fixed_skips.held_tuples import episode_starts, held_tuples, hold_survival
 from holdfast.mdp import TabularMDP, persistent_kernel
 from tests.advice.fixed_skips.rings import random_ring
-from tests.deep.literal_replay import EnvChoice, Trial, decode, scripts
+from tests.deep.literal_replay import EnvChoice, Trial, decode, scripts, with_steps
 
 
 def numbers_in(trial, rows):
@@ -59,10 +59,7 @@ def test_samples_are_those_of_the_literal_buffers(data):
 
 def played(*steps, **settings):
     """A trial of one environment: (action, duration, end)."""
-    trial = Trial(**settings)
-    for action, duration, end in steps:
-        trial.step([EnvChoice(action, duration, 4, end)])
-    return trial
+    return with_steps(Trial(**settings), steps, 4)
 
 
 GO, END, CUT = "goes on", "terminated", "truncated"

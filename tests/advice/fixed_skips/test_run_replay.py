@@ -92,7 +92,7 @@ def test_few_samples_are_said_to_be_few(run):
     rows = estimate_run_skips(run)
     assert [row.k for row in rows] == [1, 2, 3]
     assert all(row.value is None and row.index is None and row.tuples < 100 for row in rows)
-    assert rows[1].note == f"{rows[1].tuples} samples of holding for 2 steps are too few, 100 are needed"
+    assert rows[1].note == f"{rows[1].tuples} samples of holding for 2 steps are too few: 100 are needed"
 
 
 def test_a_run_of_the_command_line_from_end_to_end(tmp_path, capsys):
@@ -115,17 +115,19 @@ def test_a_run_of_the_command_line_from_end_to_end(tmp_path, capsys):
 
 def test_runs_without_a_replay_say_so_in_a_sentence(tmp_path, run):
     trained(TABLE, tmp_path / "table")
-    with pytest.raises(ValueError, match=r"perq learns in a table without one$"):
+    with pytest.raises(ValueError, match=r"perq learns a table without one$"):
         read_replay(tmp_path / "table")
     trained(NETWORK, tmp_path / "bare", checkpoint_every=0.0)
     with pytest.raises(ValueError, match=r"keeps no replay: it was trained with checkpoint_every=0$"):
         read_replay(tmp_path / "bare")
-    with pytest.raises(ValueError, match=r"^run must be the folder of a run of holdfast train, and .* is none$"):
+    with pytest.raises(
+        ValueError, match=r"^run must be the folder of a run of holdfast train, but .* is not one$"
+    ):
         read_replay(tmp_path)
     copy = tmp_path / "copy"
     shutil.copytree(run, copy, symlinks=True)
     shutil.rmtree(copy / "checkpoint")
-    with pytest.raises(ValueError, match=r"has no checkpoint yet, and the replay is in it$"):
+    with pytest.raises(ValueError, match=r"has no checkpoint yet, which would contain the replay$"):
         read_replay(copy)
 
 
@@ -156,5 +158,5 @@ def test_pictures_are_refused_in_a_sentence():
     picture = spaces.Box(0, 255, (8, 8, 1), np.uint8)
     for space in (picture, spaces.Dict({"seen": picture})):
         shown = np.zeros((2, 8, 8, 1), np.uint8)
-        with pytest.raises(ValueError, match=r"^a fixed skip is estimated from observations that are vectors"):
+        with pytest.raises(ValueError, match=r"^fixed skips can be estimated only from observations"):
             as_vectors(space, {"seen": shown} if isinstance(space, spaces.Dict) else shown)

@@ -62,7 +62,7 @@ def test_a_list_without_single_steps_has_a_verdict(name: str, skips: tuple[int, 
 
 def test_skips_without_a_value_are_named_with_the_reason() -> None:
     few = "3 samples of holding for 16 steps are too few, 20 are needed"
-    infinite = "without discount, holding every action for 32 steps has no finite value"
+    infinite = "without a discount, holding every action for 32 steps has no finite value"
     known = priced({1: 10.0, 2: 10.0})
     found = skip_verdict([*known, Priced(32, None, None, infinite), Priced(16, None, None, few)])
     assert found.without_value == (16, 32)
@@ -78,8 +78,8 @@ def test_an_infinite_value_is_no_lack_of_data() -> None:
     found = skip_verdict(exact_skips(mdp, (1, 2, 3)))
     assert (found.k, found.without_value) == (1, (2,))
     assert found.sentence.endswith(
-        "k = 3 costs 100 %. No value for k = 2 (without discount, holding every action for 2 steps has no finite "
-        "value)."
+        "k = 3 costs 100 %. No value for k = 2 (without a discount, holding every action for 2 steps has no "
+        "finite value)."
     )
 
 
@@ -97,7 +97,7 @@ def test_estimates_that_contradict_each_other_tell_less() -> None:
     found = skip_verdict(priced({1: 100.0, 2: 95.0, 4: 99.0, 8: 80.0}))
     assert found.contradiction == pytest.approx(0.04)
     assert (found.k, found.costs_less_than) == (4, 0.05)
-    assert "Less cannot be told: the estimates contradict each other by 4 % of the value" in found.sentence
+    assert "Smaller costs cannot be resolved: the estimates contradict each other by 4 % of" in found.sentence
 
 
 def test_estimates_that_contradict_each_other_grossly_tell_nothing() -> None:

@@ -16,7 +16,7 @@ from holdfast.advice.fixed_skips.skips import (
     bellman_residual,
     estimate_skips,
     exact_skips,
-    persistence_index,
+    selection_index,
 )
 from holdfast.deep import OptionReplayBuffer
 from holdfast.envs import GridWorld
@@ -90,10 +90,10 @@ class TestExact:
         one, two = exact_skips(mdp, (1, 2))
         assert (one.value, one.loss) == (-2.0, 0.0)
         assert (two.value, two.loss) == (None, None)
-        assert two.note == "without discount, holding every action for 2 steps has no finite value"
+        assert two.note == "without a discount, holding every action for 2 steps has no finite value"
 
     def test_bad_input(self):
-        with pytest.raises(ValueError, match=r"^mdp must have a start"):
+        with pytest.raises(ValueError, match=r"^mdp must have an initial state"):
             exact_skips(TabularMDP(np.array([[0]]), [[0]], 0.5), [1])
         with pytest.raises(ValueError, match=r"^a skip in ks must be a whole number of at least 1, not 0$"):
             exact_skips(CORRIDOR, [0])
@@ -102,14 +102,14 @@ class TestExact:
 
 
 class TestFormulas:
-    def test_persistence_index_by_hand(self):
+    def test_selection_index_by_hand(self):
         # ‖·‖ = (1·|2| + 3·|−1|)/4 = 5/4, and 1/(1 − 1/4) = 4/3: 3 − 5/3.
-        assert persistence_index(3.0, [2.0, -1.0], [1.0, 3.0], 0.5, 2) == pytest.approx(4 / 3)
-        assert persistence_index(3.0, [0.0], [1.0], 0.5, 1) == 3.0
+        assert selection_index(3.0, [2.0, -1.0], [1.0, 3.0], 0.5, 2) == pytest.approx(4 / 3)
+        assert selection_index(3.0, [0.0], [1.0], 0.5, 1) == 3.0
 
     def test_there_is_none_without_discount(self):
         with pytest.raises(ValueError, match=r"^gamma must be below 1 for B_k"):
-            persistence_index(0.0, [1.0], [1.0], 1.0, 2)
+            selection_index(0.0, [1.0], [1.0], 1.0, 2)
 
     def test_bellman_residual_by_hand(self):
         # (1·2² + 3·2²)/4 = 4, and (1·4² + 3·0²)/4 = 4.
@@ -185,7 +185,7 @@ class TestEstimate:
             "loss": None,
             "residual": None,
             "index": None,
-            "note": "0 samples of holding for 4 steps are too few, 100 are needed",
+            "note": "0 samples of holding for 4 steps are too few: 100 are needed",
             "undiscounted": None,
         }
 
@@ -232,4 +232,4 @@ class TestEstimate:
             ring.add(np.array([step]), np.array([step + 1]), np.zeros(1, dtype=int), -np.ones(1), last, [{}], last)
         (found,) = estimate_skips(ring, [4])
         assert (found.tuples >= 100, found.value, found.index) == (True, None, None)
-        assert found.note == "all samples of holding for 4 steps are of one option, two are needed"
+        assert found.note == "all samples of holding for 4 steps come from one option: two are needed"

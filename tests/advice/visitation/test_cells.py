@@ -151,8 +151,8 @@ def test_long_vectors_have_a_plane_where_it_is_asked_for() -> None:
     [
         (spaces.Box(0, 1, (3,)), (0, 3), r"axes must be two different numbers in 0..2, not \(0, 3\)"),
         (spaces.Box(0, 1, (3,)), (1, 1), "axes must be two different numbers in 0..2"),
-        (spaces.Discrete(3), (0, 1), "axes must be None where observations are no vectors"),
-        (spaces.Box(0, 1, (3, 3)), (0, 1), "axes must be None where observations are no vectors"),
+        (spaces.Discrete(3), (0, 1), "axes must be None if observations are not vectors"),
+        (spaces.Box(0, 1, (3, 3)), (0, 1), "axes must be None if observations are not vectors"),
     ],
 )
 def test_axes_that_there_are_not(space: spaces.Space[Any], axes: tuple[int, int], sentence: str) -> None:

@@ -20,17 +20,8 @@ from tests.advice.visitation.diaries import Diary
 ARRAYS = ("returns", "lengths", "counts")
 NUMBERS = ("k_max", "mode", "episodes", "steps", "decisions", "cut_off", "visited", "coverage")
 ESTIMATES = (
-    "mean_return",
-    "upper_return",
-    "mean_length",
-    "reward_per_step",
-    "ends",
-    "successes_per_step",
-    "failures_per_step",
-    "beats_typical",
-    "terminated",
-    "success",
-    "steps_to_success",
+    *("mean_return", "upper_return", "mean_length", "reward_per_step", "ends", "successes_per_step"),
+    *("failures_per_step", "beats_typical", "terminated", "success", "steps_to_success"),
 )
 
 
@@ -136,18 +127,18 @@ def test_too_few_episodes_are_said_to_be_so() -> None:
     """Of 35 the largest may be below the 90 % quantile too likely: 0.9^35 = 0.025026, and 0.9^36 = 0.02252."""
     for episodes, is_few in ((35, True), (36, False)):
         notes = study_visitation("cliff", [1], episodes=episodes).notes
-        assert any(note.startswith("With 35 episodes of a k_max there are too few") for note in notes) == is_few
-    assert study_visitation("cliff", [1], episodes=1).notes[-1].startswith("With 1 episode of a k_max")
+        assert any(note.startswith("Only 35 episodes for some k_max: too few") for note in notes) == is_few
+    assert study_visitation("cliff", [1], episodes=1).notes[-1].startswith("Only 1 episode for some k_max")
 
 
 def test_episodes_that_were_cut_off_are_counted_and_a_time_limit_is_asked_for() -> None:
     study = study_visitation(Diary(longest=10**9), [1, 2], steps=15_000)
     assert [(result.episodes, result.cut_off) for result in study.results] == [(1, 1), (1, 1)]
     assert study.notes[-1] == (
-        "2 of 2 episodes did not end and were cut off after 15,000 steps: the environment wants a time limit "
-        "(max_episode_steps where it is registered, or gymnasium's TimeLimit)."
+        "2 of 2 episodes did not end and were cut off after 15,000 steps: the environment needs a time limit "
+        "(max_episode_steps when registering it, or gymnasium's TimeLimit)."
     )
-    assert not any("a larger budget tells more" in note for note in study.notes)
+    assert not any("too few to compare" in note for note in study.notes)
 
 
 def test_dense_rewards_have_no_usual_one_and_actions_may_be_continuous() -> None:
@@ -178,7 +169,7 @@ def test_pictures_have_no_heat_map_but_a_coverage() -> None:
 
     study = study_visitation(Camera(), [1, 2], episodes=30)
     assert study.cells.kind == "observations"
-    assert "There is no heat map" in study.notes[0]
+    assert "No heat map" in study.notes[0]
     longest = [int(result.lengths.max()) for result in study.results]
     assert [result.visited for result in study.results] == [length + 1 for length in longest]
 
@@ -203,7 +194,7 @@ def test_lakes_take_turns_and_have_no_common_map() -> None:
     lakes = [FrozenLake16(seed) for seed in range(2)]
     study = study_visitation(lakes, [4], episodes=10)
     assert (study.loop, study.grid) == ("python", None)
-    assert study.notes[0].startswith("There is no heat map")
+    assert study.notes[0].startswith("No heat map")
     assert study_visitation([lakes[0], FrozenLake16(0)], [4], episodes=10).grid is not None
 
 
@@ -287,7 +278,7 @@ def bad_calls() -> Iterator[Any]:
     yield call("k_values and modes must have each value once", ValueError, k_values=[2, 2])
     yield call("modes must be one of 'dynamic', 'fixed', not 'both'", ValueError, modes=["both"])
     yield call("modes must be a list of at least one, not 'fixed'", TypeError, modes="fixed")
-    yield call("steps must not be given where episodes are", ValueError, steps=3, episodes=3)
+    yield call("steps must not be given together with episodes", ValueError, steps=3, episodes=3)
     yield call("episodes must be a whole number of at least 1", ValueError, episodes=0)
     yield call("steps must be a whole number of at least 1", TypeError, steps=1.5)
     yield call("seed must be a whole number of at least 0", ValueError, seed=-1)
@@ -299,7 +290,7 @@ def bad_calls() -> Iterator[Any]:
     yield call("is unknown", ValueError, env="clif")
     yield call("axes must be two numbers", TypeError, env="CartPole-v1", axes=3)
     yield call("axes must be two different numbers in 0..3", ValueError, env="CartPole-v1", axes=(0, 4))
-    yield call("axes must be None where observations are no vectors", ValueError, axes=(0, 1))
+    yield call("axes must be None if observations are not vectors", ValueError, axes=(0, 1))
     yield call("axes must be two different ones of", ValueError, env="CartPole-v1", axes="pole, cart")
 
 

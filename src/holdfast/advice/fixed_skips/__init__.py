@@ -1,1 +1,1 @@
-"""What it costs to hold every action for the same number of steps: exactly, or estimated from a replay."""
+"""The cost of holding every action for the same number of steps: exact, or estimated from a replay."""

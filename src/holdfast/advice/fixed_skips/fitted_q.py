@@ -1,12 +1,12 @@
-"""Fitted Q-iteration: the optimal values of a decision process of which only samples are known.
+"""Fitted Q-iteration: the optimal values of a decision process that is known only from samples.
 
-Q ← regression of r + γ·max_a' Q(s', a') on (s, a), again and again (Ernst, Geurts and Wehenkel, 2005). The
-regression is one that averages: Q(s, a) is a mean of targets, of those samples of a that began in s where
-observations repeat, and else of the D + 2 that began nearest to s, the nearer the more (D numbers in an
-observation). Such means never lie outside their targets and are no farther apart than these, so that the
-iteration is a contraction with one fixed point, whatever the samples (Gordon, 1995; Ormoneit and Sen, 2002).
-Regressions that extrapolate, such as least squares on Gaussians, can be more accurate and need not converge. No
-random numbers and no training are needed; the price is that averages blur, the more the farther neighbours are.
+Q ← regression of r + γ·max_a' Q(s', a') on (s, a), repeatedly (Ernst, Geurts and Wehenkel, 2005). The regression
+averages: Q(s, a) is a mean of targets. If observations repeat, these are the targets of a's samples that began in
+s; else they are those of the D + 2 samples that began nearest to s, with more weight on the nearer (D numbers in
+an observation). Such means never lie outside their targets and are no farther apart than the targets, so the
+iteration is a contraction with one fixed point for any samples (Gordon, 1995; Ormoneit and Sen, 2002). Regressions
+that extrapolate, such as least squares on Gaussians, can be more accurate but need not converge. No random numbers
+and no training are needed; the price is that averages blur, more so the farther the neighbours are.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.mdp import fixed_point
 
 __all__ = ["Averager", "FittedQ", "Means", "Samples", "are_states", "fitted_q_iteration", "return_of_greedy"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _MOST_STATES = 2_000
@@ -33,7 +32,7 @@ _TOLERANCE = 1e-3
 
 
 class Samples(NamedTuple):
-    """N transitions, with their observations as vectors.
+    """N transitions, with observations as vectors.
 
     Attributes:
         observations: (N, D).
@@ -41,7 +40,7 @@ class Samples(NamedTuple):
         rewards: (N,).
         next_observations: (N, D).
         dones: (N,) whether the next state is terminal.
-        weights: (N,) how much each counts.
+        weights: (N,) weight of each transition.
     """
 
     observations: Floats
@@ -58,7 +57,7 @@ class Samples(NamedTuple):
 
 
 def are_states(observations: Floats) -> bool:
-    """Whether observations (N, D) repeat so often that each different one is to be a state of its own."""
+    """Whether observations (N, D) repeat so often that each distinct one can be treated as a state."""
     distinct = len(np.unique(observations, axis=0))
     return distinct <= min(_MOST_STATES, len(observations) // _VISITS)
 
@@ -67,8 +66,8 @@ class Means(NamedTuple):
     """Weighted means of the targets of N samples, for each of A actions at M observations.
 
     Attributes:
-        matrices: For each action (U, N), a row for each of U different observations; empty rows have no mean.
-        places: (M,) which of these rows belongs to an observation.
+        matrices: For each action (U, N), one row for each of U distinct observations; empty rows have no mean.
+        places: (M,) the row that belongs to each observation.
     """
 
     matrices: list[sp.csr_array]
@@ -81,12 +80,12 @@ class Means(NamedTuple):
 
 
 class Averager:
-    """A regression on (s, a) whose answers are weighted means of the samples' targets.
+    """A regression on (s, a) that returns weighted means of the samples' targets.
 
     Args:
-        samples: What it averages.
+        samples: The samples to average.
         n_actions: A.
-        by_state: Whether only samples that began in the very same observation are averaged.
+        by_state: Whether to average only samples that began in exactly the same observation.
     """
 
     def __init__(self, samples: Samples, n_actions: int, by_state: bool) -> None:
@@ -102,7 +101,7 @@ class Averager:
         return list(zip(self._rows, self._places, strict=True))
 
     def means(self, observations: Floats) -> Means:
-        """How means of the targets are made at M observations, (M, D)."""
+        """The means of the targets at M observations, (M, D)."""
         places = observations / self._scale
         if not self._by_state:
             near = [self._near(places, rows, tree) for rows, tree in zip(self._rows, self._trees, strict=True)]
@@ -125,7 +124,7 @@ class Averager:
         count = min(places.shape[1] + 2, len(rows))
         found, nearest = tree.query(places, np.arange(1, count + 1))
         distances = np.asarray(found)
-        # A triangle that ends just behind the farthest of them.
+        # Triangular weights that reach 0 just beyond the farthest neighbour.
         reach = 1.001 * distances[:, -1:] + 1e-12
         weights = (1.0 - distances / reach) * self.samples.weights[rows][nearest]
         weights /= weights.sum(axis=1, keepdims=True)
@@ -137,8 +136,8 @@ class FittedQ:
     """Action values as means of targets.
 
     Args:
-        averager: Of the samples.
-        targets: (N,) one for each of them.
+        averager: The regression, with its samples.
+        targets: (N,) one target per sample.
     """
 
     def __init__(self, averager: Averager, targets: Floats) -> None:
@@ -150,7 +149,7 @@ class FittedQ:
         return self._averager.means(observations).of(self.targets)
 
     def v(self, observations: Floats) -> Floats:
-        """max_a Q(s,a) over the actions that were tried, (M,); see ``fitted_q_iteration`` where none was."""
+        """max_a Q(s,a) over the actions that were tried, (M,); see ``fitted_q_iteration`` if none was."""
         return _v(self.q(observations), self.targets)
 
 
@@ -159,16 +158,16 @@ def fitted_q_iteration(
 ) -> FittedQ:
     """The fixed point of Q = regression of r + γ·max_a' Q(s', a'), over actions that were tried in s'.
 
-    An s' in which none was is worth as little as the worst of all samples.
+    If no action was tried in s', its value is the lowest target of all samples.
 
     Args:
         averager: The regression, with its samples.
         gamma: Discount factor from s to s'.
-        max_iterations: Limit.
-        tolerance: How near to the fixed point; None for a thousandth of the largest reward.
+        max_iterations: Largest number of iterations.
+        tolerance: Distance to the fixed point (default: a thousandth of the largest reward).
 
     Raises:
-        NoConvergenceError: The limit was reached first, as it may be with γ = 1.
+        NoConvergenceError: The limit was reached first, which can happen with γ = 1.
     """
     samples = averager.samples
     means = averager.means(samples.next_observations)
@@ -186,14 +185,14 @@ def fitted_q_iteration(
 
 
 def return_of_greedy(fitted: FittedQ, averager: Averager, sums: Floats, starts: Floats, decisions: int) -> float:
-    """The undiscounted return of the policy that is greedy for fitted values, mean over first observations.
+    """The undiscounted return of the policy that is greedy for fitted values, averaged over first observations.
 
     Args:
         fitted: The values.
-        averager: Of the same samples.
+        averager: The regression, with the same samples.
         sums: (N,) undiscounted reward of each sample.
         starts: (M, D) first observations.
-        decisions: After how many the episode is over.
+        decisions: Number of decisions in an episode.
     """
     samples = averager.samples
     means = averager.means(samples.next_observations)
@@ -201,7 +200,7 @@ def return_of_greedy(fitted: FittedQ, averager: Averager, sums: Floats, starts: 
     ahead = np.zeros(len(sums))
     for _ in range(max(decisions - 1, 0)):
         following = means.of(sums + ahead)[places, chosen]
-        # Where no action was ever tried, nothing is known of what follows.
+        # If no action was ever tried there, nothing is known about what follows.
         ahead = np.where(samples.dones | np.isnan(following), 0.0, following)
     at_start = averager.means(starts)
     found = at_start.of(sums + ahead)[np.arange(len(starts)), _greedy(at_start.of(fitted.targets))]

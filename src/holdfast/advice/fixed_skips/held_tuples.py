@@ -1,17 +1,17 @@
 """What a replay has seen of one fixed frame skip k: samples of the k-persistent decision process.
 
-A step of a finished option with ``left`` ≥ k steps to go is one, (s, a, r^k, s_{t+k}): a was really held for k
+A step of a finished option with ``left`` ≥ k steps to go is a sample (s, a, r^k, s_{t+k}): a was really held for k
 steps. So is a step whose option ended sooner because the episode terminated: a terminal state is absorbing and
-pays nothing, so that a longer hold would have ended alike. A hold that was over sooner for any other reason, by
-choice or by a time limit, does not say what k steps would have brought and is left out.
+pays nothing, so a longer hold would have ended the same way. A hold that ended sooner for any other reason, by
+choice or by a time limit, does not show what k steps would have brought and is left out.
 
-The second kind is seen more often than it should be. A hold with ℓ < k steps to go is a sample if the episode
-terminates within them, and none if it does not; where moves are random, counting all of them would make ends look
-too likely, and counting none would hide ends altogether. So a terminal sample of length ℓ, in an option that had
-lasted e steps, counts P(κ ≥ e + k | κ ≥ e + ℓ), with κ the steps that the option was meant for: the share of such
-samples that would have been seen to the end. Ends of episodes censor κ, so that ``hold_survival`` is the
-product-limit estimate. It takes κ to be independent of where the option began, which is so for random options;
-where moves are certain, all samples of one hold are the same, whatever they count.
+The second kind is over-represented. A hold with ℓ < k steps to go is a sample if the episode terminates within
+them, but not if it does not. If moves are random, counting all such samples would make ends look too likely, and
+counting none would hide ends altogether. Therefore a terminal sample of length ℓ, in an option that had lasted
+e steps, has the weight P(κ ≥ e + k | κ ≥ e + ℓ), where κ is the planned number of steps of the option: the share
+of such samples that would have been seen to the end. Ends of episodes censor κ, so ``hold_survival`` is the
+product-limit estimate. It assumes that κ is independent of where the option began, which holds for random options.
+If moves are deterministic, all samples of one hold are equal and their weights do not matter.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.checks import check_integer
 from holdfast.core.decomposition import window_length
 from holdfast.core.history import k_step_return
@@ -28,8 +29,6 @@ from holdfast.deep.replay.ring import OptionReplayBuffer
 
 __all__ = ["HeldTuples", "episode_starts", "held_tuples", "hold_survival", "longest_episode"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
@@ -37,14 +36,14 @@ class HeldTuples(NamedTuple):
     """N samples (s, a, r^k, s', done) of the k-persistent decision process; states are rows of the replay's store.
 
     Attributes:
-        rows: (N,) where s is.
+        rows: (N,) row of s.
         actions: (N,) held actions, as numbers from 0.
         rewards: (N,) r^k.
         sums: (N,) the same rewards, undiscounted.
-        next_rows: (N,) where s' is.
+        next_rows: (N,) row of s'.
         dones: (N,) whether s' is terminal.
-        weights: (N,) how much each sample counts, in (0, 1].
-        options: (N,) number of the option that it is a part of.
+        weights: (N,) weight of each sample, in (0, 1].
+        options: (N,) number of the option that the sample is part of.
     """
 
     rows: Integers
@@ -62,7 +61,7 @@ class HeldTuples(NamedTuple):
 
 
 def held_tuples(replay: OptionReplayBuffer, k: int) -> HeldTuples:
-    """All samples that a replay has of holding an action for ``k`` steps, the oldest first.
+    """All samples in a replay of holding an action for ``k`` steps, oldest first.
 
     Args:
         replay: A ring of primitive steps.
@@ -72,7 +71,7 @@ def held_tuples(replay: OptionReplayBuffer, k: int) -> HeldTuples:
     rows = _rows_in_order(replay)
     left, numbers = replay.left.ravel()[rows].astype(np.int64), _option_numbers(replay, rows)
     if not np.any(left >= k):
-        # Ends within k steps would count nothing, as no option was meant to last that long.
+        # Ends within k steps would have weight 0, because no option was planned to last that long.
         none, no_row = np.zeros(0), rows[:0]
         return HeldTuples(no_row, no_row, none, none, no_row, np.zeros(0, np.bool_), none, no_row)
     lengths = window_length(k, left)
@@ -99,14 +98,14 @@ def held_tuples(replay: OptionReplayBuffer, k: int) -> HeldTuples:
 
 
 def hold_survival(durations: Integers, ended_with_episode: Bools, longest: int) -> Floats:
-    """Ŝ(m) = Π_{j<m} (1 − c_j / n_j) for m = 0..longest: how likely an option is meant for m steps or more.
+    """Ŝ(m) = Π_{j<m} (1 − c_j / n_j) for m = 0..longest: the probability that an option is planned for ≥ m steps.
 
-    c_j are the options that were over by choice after j steps; n_j are those for which that could have been seen,
-    as they lasted that long and the episode was not over by then (Kaplan and Meier, 1958).
+    c_j is the number of options that ended by choice after j steps. n_j is the number for which that could have
+    been seen: they lasted that long and the episode had not ended by then (Kaplan and Meier, 1958).
 
     Args:
-        durations: (O,) steps that options lasted.
-        ended_with_episode: (O,) whether an option was over because the episode was.
+        durations: (O,) number of steps that options lasted.
+        ended_with_episode: (O,) whether an option ended because the episode did.
         longest: The largest m.
 
     Returns:
@@ -122,7 +121,7 @@ def hold_survival(durations: Integers, ended_with_episode: Bools, longest: int) 
 
 
 def episode_starts(replay: OptionReplayBuffer) -> Integers:
-    """Rows of the store that hold first observations of episodes, in the order of the steps."""
+    """Rows of the store with the first observations of episodes, in the order of the steps."""
     rows = _rows_in_order(replay)
     before = (rows - replay.n_envs) % replay.left.size
     begins = replay.dones.ravel()[before] > 0
@@ -132,7 +131,7 @@ def episode_starts(replay: OptionReplayBuffer) -> Integers:
 
 
 def longest_episode(replay: OptionReplayBuffer) -> int:
-    """Steps of the longest episode that is in the ring from its beginning to its end; of all of it without one."""
+    """Steps of the longest episode that is completely in the ring; if there is none, of the whole ring."""
     rows = _rows_in_order(replay).reshape(-1, replay.n_envs)
     longest = 0
     for column in rows.T:
@@ -143,15 +142,15 @@ def longest_episode(replay: OptionReplayBuffer) -> int:
 
 
 def _rows_in_order(replay: OptionReplayBuffer) -> Integers:
-    """The rows of all steps that the ring holds, oldest first, environment by environment within a step."""
+    """The rows of all steps in the ring, oldest first, environment by environment within a step."""
     steps = np.arange(max(0, replay.n_added - replay.buffer_size), replay.n_added)
     return ((steps % replay.n_slots)[:, None] * replay.n_envs + np.arange(replay.n_envs)).ravel()
 
 
 def _option_numbers(replay: OptionReplayBuffer, rows: Integers) -> Integers:
-    """(N,) a number for each step that it shares with the steps of its option only."""
+    """(N,) a number for each step, shared only by the steps of the same option."""
     ends = (replay.left.ravel()[rows] == 1).reshape(-1, replay.n_envs)
-    # Options that are over before this step, in each environment.
+    # Options that ended before this step, in each environment.
     before = np.cumsum(ends, axis=0) - ends
     numbers: Integers = before.astype(np.int64) * replay.n_envs + np.arange(replay.n_envs)
     return numbers.ravel()
@@ -171,7 +170,7 @@ def _shares(replay: OptionReplayBuffer, rows: Integers, left: Integers, numbers:
 
 
 def _terminal_rows(replay: OptionReplayBuffer) -> Bools:
-    """Which rows are steps into a terminal state; a time limit is none if the run bootstraps through it."""
+    """Which rows are steps into a terminal state; time limits do not count if the run bootstraps through them."""
     done = replay.dones.ravel() > 0
     if replay.handle_timeout_termination:
         done &= ~(replay.timeouts.ravel() > 0)

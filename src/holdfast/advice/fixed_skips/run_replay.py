@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.errors import InputError
 from holdfast.core.saved_fields import take, take_mapping
 from holdfast.deep.replay.ring import OptionReplayBuffer
+from holdfast.envs.choices import are_choices
+from holdfast.policies.algorithms import ALGORITHMS
 from holdfast.policies.policy_files import read_policy
 from holdfast.policies.spaces import space_from
 from holdfast.runs.directory import RunFolder
@@ -23,38 +26,44 @@ from holdfast.runs.directory import RunFolder
 __all__ = ["as_vectors", "read_replay"]
 
 _MOST_CHOICES = 256
-"""That a part of an observation may offer."""
+"""Largest number of choices that a part of an observation may have."""
 
 
 def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
-    """The replay of a run's last checkpoint.
+    """The replay of a run's last undamaged checkpoint; a UserWarning reports a damaged one.
 
     Args:
         run: The run's folder; its agent must be one with a network.
 
     Raises:
-        ValueError: There is no such run or it keeps no replay, in one sentence.
+        ValueError: There is no such run, or it keeps no replay.
     """
     folder = RunFolder(Path(run))
     if not folder.is_run:
-        raise InputError(f"run must be the folder of a run of holdfast train, and {str(run)!r} is none", "run")
+        raise InputError(f"run must be the folder of a run of holdfast train, but {str(run)!r} is not one", "run")
     config = folder.read_config()
-    if not config.algorithm.is_deep:
+    known = ALGORITHMS.get(config.algo)
+    # Of an agent of a user's own, nothing is imported: its checkpoint tells.
+    if known is not None and not known.is_deep:
         raise InputError(
-            f"run must be of an agent with a replay, and {config.algo} learns in a table without one", "run"
+            f"run must be of an agent with a replay, but {config.algo} learns a table without one", "run"
         )
-    if config.algorithm.is_continuous:
+    if known is not None and known.is_continuous:
         raise InputError(
-            f"run must be of an agent with discrete actions, and {config.algo} takes continuous ones", "run"
+            f"run must be of an agent with discrete actions, but {config.algo} has continuous ones", "run"
         )
-    checkpoint = folder.read_checkpoint(config.algo)
+    checkpoint = folder.read_checkpoint(config.algo, _warn)
     if checkpoint is None:
-        raise InputError(f"{run} has no checkpoint yet, and the replay is in it")
+        raise InputError(f"{run} has no checkpoint yet, which would contain the replay")
     if take(checkpoint, "agent") is None:
         raise InputError(f"{run} keeps no replay: it was trained with checkpoint_every=0")
     policy, agent = read_policy(folder.path), take_mapping(checkpoint, "agent")
+    if "replay" not in agent:
+        raise InputError(
+            f"run must be of an agent with a replay, and {config.algo} learns in a table without one", "run"
+        )
     actions = space_from(policy, "action_space")
-    if not isinstance(actions, spaces.Discrete):
+    if not are_choices(actions):
         raise InputError("the saved policy must have discrete actions")
     arguments, made_of = config.arguments, take_mapping(agent, "made_of")
     try:
@@ -68,7 +77,7 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     persistences = None if config.persistences is None else tuple(config.persistences)
     is_shared = take(made_of, "shared_draws") == "True"
     n_trees = _n_trees(saved, config.k_max)
-    # Of an agent that learns from fewer views than it has durations, the trees tell how many.
+    # If an agent learns from fewer views than it has durations, the number of trees shows how many.
     all_views = persistences is not None or (is_shared and n_trees is not None)
     k_max = config.k_max if all_views else n_trees or 1
     replay = OptionReplayBuffer(
@@ -88,26 +97,30 @@ def read_replay(run: str | os.PathLike[str]) -> OptionReplayBuffer:
     return replay
 
 
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
 def _n_trees(saved: Mapping[str, Any], k_max: int) -> int | None:
-    """The trees that the agent drew from, which may be fewer than K; None for one view that is drawn uniformly."""
+    """The number of trees that the agent drew from, possibly fewer than K; None for one view drawn uniformly."""
     if take(saved, "trees") is None:
         return None
     leaves = take(take_mapping(saved, "trees"), "leaves")
-    # Nothing of it is looked at here: the replay knows how long it must be.
+    # The contents are not read here: the replay checks their length.
     if not isinstance(leaves, np.ndarray) or leaves.ndim != 2 or len(leaves) > k_max:
-        raise InputError(f"the saved state must have a tree for each of {k_max} persistences at most as 'leaves'")
+        raise InputError(f"the saved state must have trees for at most {k_max} persistences as 'leaves'")
     return len(leaves)
 
 
 def as_vectors(space: spaces.Space[Any], observations: Any) -> NDArray[np.float64]:
-    """Observations as vectors (N, D); one number alone stays that, and a dictionary's parts stand side by side.
+    """Observations as vectors (N, D); a single number stays one, and a dictionary's parts are concatenated.
 
     Args:
-        space: Of one observation.
+        space: Space of one observation.
         observations: (N, ...), as a replay's store gives them.
 
     Raises:
-        ValueError: They are pictures, or of a kind that has no such vectors.
+        ValueError: They are images, or of a kind that has no such vectors.
     """
     if isinstance(space, spaces.Discrete):
         return np.asarray(observations, dtype=np.float64).reshape(-1, 1)
@@ -117,7 +130,7 @@ def as_vectors(space: spaces.Space[Any], observations: Any) -> NDArray[np.float6
 
 
 def _vectors(space: spaces.Space[Any], observations: Any) -> NDArray[np.float64]:
-    """Vectors whose distances mean something: choices become one 0 or 1 for each possibility."""
+    """Vectors with meaningful distances: a choice becomes one 0 or 1 per possibility."""
     given = np.asarray(observations)
     rows = given.reshape(len(given), math.prod(given.shape[1:]))
     match space:
@@ -132,6 +145,6 @@ def _vectors(space: spaces.Space[Any], observations: Any) -> NDArray[np.float64]
             parts = [np.eye(int(n))[column] for n, column in zip(space.nvec, columns, strict=True)]
             return np.concatenate(parts, axis=1)
     raise InputError(
-        f"a fixed skip is estimated from observations that are vectors or numbers, "
+        f"fixed skips can be estimated only from observations that are vectors or numbers, "
         f"not from {' '.join(str(space).split())[:100]}"
     )

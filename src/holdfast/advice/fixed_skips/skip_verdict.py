@@ -1,4 +1,4 @@
-"""Which fixed frame skip may be shipped: a sentence to act on, from what each skip is worth."""
+"""Which fixed frame skip can be shipped: a sentence to act on, from the value of each skip."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol
 __all__ = ["COSTS", "SkipVerdict", "skip_verdict"]
 
 COSTS = (0.02, 0.05, 0.1, 0.2)
-"""Parts of the value that a skip may cost, the first of which estimates can tell."""
+"""Shares of the value that a skip may cost; the first that estimates can resolve is used."""
 
 
 class PricedSkip(Protocol):
-    """A fixed skip and what it costs."""
+    """A fixed skip and its cost."""
 
     @property
     def k(self) -> int:
@@ -22,15 +22,15 @@ class PricedSkip(Protocol):
 
     @property
     def value(self) -> float | None:
-        """What the best policy is worth with it; None where that is not known."""
+        """The value of the best policy with it; None if unknown."""
         ...
 
     @property
     def loss(self) -> float | None:
-        """What it costs; None where the value must not be compared.
+        """Its cost; None if the value must not be compared.
 
-        Exact skips measure it from k = 1 and estimated ones from the smallest, so the verdict only asks whether it
-        is known, and compares values.
+        Exact skips measure it from k = 1 and estimated ones from the smallest, so the verdict only checks whether
+        it is known, and compares values.
         """
         ...
 
@@ -45,13 +45,13 @@ class SkipVerdict:
     """The longest skip that costs little.
 
     Attributes:
-        k: That skip; None where nothing can be said.
-        costs_less_than: The part of the value that it costs less than; None likewise.
-        loss_share: What it costs, as a part of the value of the smallest skip.
-        contradiction: By which part of the value a multiple of a skip came out above the skip, which cannot be: no
-            smaller difference means anything.
+        k: That skip; None if there is no verdict.
+        costs_less_than: The share of the value that it costs less than; None if there is no verdict.
+        loss_share: Its cost, as a share of the smallest skip's value.
+        contradiction: The share of the value by which a multiple of a skip came out above the skip, which is
+            impossible: no smaller difference means anything.
         without_value: Skips that have no value; the sentence says why.
-        sentence: All of it in words.
+        sentence: All of this in words.
     """
 
     k: int | None
@@ -63,21 +63,21 @@ class SkipVerdict:
 
 
 def skip_verdict(skips: Sequence[PricedSkip]) -> SkipVerdict:
-    """The longest of some skips that costs less than 2 % of the value, or of what estimates can tell.
+    """The longest skip that costs less than 2 % of the value, or less than what the estimates can resolve.
 
     Args:
-        skips: With the smallest one among them, which the others are compared with.
+        skips: The skips; all are compared with the smallest.
     """
     known = {skip.k: skip.value for skip in skips if skip.value is not None and skip.loss is not None}
     notes = {skip.k: skip.note for skip in sorted(skips, key=lambda skip: skip.k) if skip.value is None}
     missing, lack = tuple(notes), _lack(notes)
     if len(known) < 2:
-        said = f"No verdict: a skip is judged beside others, and fewer than two have a value here.{lack}"
+        said = f"No verdict: at least two skips must have a value to be compared.{lack}"
         return SkipVerdict(None, None, None, 0.0, missing, said)
     smallest = min(known)
     whole = abs(known[smallest])
     if whole <= 1e-12:
-        said = f"No verdict: the value with k = {smallest} is 0, so that no part of it can be lost.{lack}"
+        said = f"No verdict: the value with k = {smallest} is 0, so no share of it can be lost.{lack}"
         return SkipVerdict(None, None, None, 0.0, missing, said)
     shares = {k: (known[smallest] - value) / whole for k, value in sorted(known.items())}
     above = max(shares[k] - shares[other] for k in shares for other in shares if other % k == 0)
@@ -86,8 +86,8 @@ def skip_verdict(skips: Sequence[PricedSkip]) -> SkipVerdict:
     if cost is None:
         said = (
             f"No verdict: the estimates contradict each other by {_percent(contradiction)} of the value (a "
-            "multiple of a skip cannot be better than the skip). More steps, or random options, give better "
-            f"ones.{lack}"
+            "multiple of a skip cannot be better than the skip). More steps, or random options, would improve "
+            f"them.{lack}"
         )
         return SkipVerdict(None, None, None, contradiction, missing, said)
     longest = max(k for k, share in shares.items() if share < cost)
@@ -99,13 +99,13 @@ def skip_verdict(skips: Sequence[PricedSkip]) -> SkipVerdict:
     said += "; longer ones were not compared." if after is None else f"; k = {after} costs {_cost(shares[after])}."
     dear = [k for k in shares if k < longest and shares[k] >= cost]
     if dear:
-        # Only a multiple of a skip is sure to cost as much as the skip.
+        # Only a multiple of a skip is certain to cost at least as much as the skip.
         costs = _listed([f"k = {k} costs {_percent(shares[k])}" for k in dear])
         said += f" Not every shorter skip is as cheap: {costs}."
     if cost > COSTS[0]:
         said += (
-            f" Less cannot be told: the estimates contradict each other by {_percent(contradiction)} of the "
-            "value, as a multiple of a skip came out better than the skip."
+            " Smaller costs cannot be resolved: the estimates contradict each other by "
+            f"{_percent(contradiction)} of the value, because a multiple of a skip came out better than the skip."
         )
     return SkipVerdict(longest, cost, shares[longest], contradiction, missing, said + lack)
 
@@ -119,7 +119,7 @@ def _percent(share: float) -> str:
 
 
 def _lack(notes: Mapping[int, str | None]) -> str:
-    """Which skips have no value, and why."""
+    """The skips that have no value, and why."""
     if not notes:
         return ""
     return f" No value for {_listed([f'k = {k} ({note})' if note else f'k = {k}' for k, note in notes.items()])}."

@@ -1,9 +1,9 @@
-"""Which fixed frame skip costs how much, for anyone who must ship a single frame skip.
+"""What each fixed frame skip costs, for anyone who must ship a single frame skip.
 
 Holding every action for k steps is the decision process (P_k, r_k, γ^k), with the optimal value V*_(k). It is not
-the k-value V*_k of the paper, where only the first action is held for k steps; nor can it be read off an agent's
-heads, which mean the same: hold k once, then do the best. Where the model is known it is solved, which gives the
-loss V* − V*_(k) exactly. Where it is not, it is estimated from the holds that a replay has seen.
+the k-value V*_k of the paper, where only the first action is held for k steps. Nor can it be read off an agent's
+heads, which mean the same: hold once for k steps, then do the best. If the model is known, the process is solved,
+which gives the exact loss V* − V*_(k). If not, the loss is estimated from the holds in a replay.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from holdfast.advice.fixed_skips.fitted_q import (
 )
 from holdfast.advice.fixed_skips.held_tuples import episode_starts, held_tuples, longest_episode
 from holdfast.advice.fixed_skips.run_replay import as_vectors, read_replay
+from holdfast.core.array_types import Floats
 from holdfast.core.checks import check_discount, check_integer
 from holdfast.core.errors import InputError
 from holdfast.core.history import discounts
 from holdfast.deep.replay.ring import OptionReplayBuffer
+from holdfast.envs.choices import Choices
 from holdfast.mdp import NoConvergenceError, TabularMDP, persistent_mdp, q_star
 from holdfast.runs.directory import RunFolder
 
@@ -45,17 +47,16 @@ __all__ = [
     "estimate_skips",
     "exact_skips",
     "explore_run",
-    "persistence_index",
+    "selection_index",
 ]
 
-Floats = NDArray[np.float64]
 
 FEWEST_TUPLES = 100
-"""Samples of a skip below which nothing is said about it."""
+"""Smallest number of samples of a skip; with fewer, nothing is said about it."""
 MOST_TUPLES = 50_000
-"""Samples of a skip of which no more are looked at."""
+"""Largest number of samples of a skip that are used."""
 HELD_OUT = 0.25
-"""Part of the options that the values are not fitted to."""
+"""Share of the options that the values are not fitted to."""
 _SWEEPS_WITHOUT_DISCOUNT = 20_000
 _ALL_ALIKE = "all samples pay the same and none ends the episode: they say nothing about this skip"
 
@@ -65,12 +66,12 @@ _ALL_ALIKE = "all samples pay the same and none ends the episode: they say nothi
 
 @dataclass(frozen=True)
 class ExactSkip:
-    """What it costs to hold every action for k steps.
+    """The cost of holding every action for k steps.
 
     Attributes:
         k: The frame skip.
-        value: V*_(k), the optimal value at the start of the k-persistent process; None where it is infinite.
-        loss: V* − V*_(k), at least 0; None where it is infinite.
+        value: V*_(k), the optimal value of the k-persistent process at the start; None if it is infinite.
+        loss: V* − V*_(k), at least 0; None if it is infinite.
         note: Why there is no value.
     """
 
@@ -81,29 +82,29 @@ class ExactSkip:
 
 
 def exact_skips(mdp: TabularMDP, ks: Iterable[int]) -> list[ExactSkip]:
-    """The loss of every fixed skip in ``ks``, averaged over where episodes start.
+    """The loss of every fixed skip in ``ks``, averaged over the initial distribution.
 
     Args:
-        mdp: The model, which must say where episodes start.
+        mdp: The model, which must have an initial distribution.
         ks: Skips of at least 1.
 
     Raises:
-        ValueError: The model has no start.
-        NoConvergenceError: V* itself is infinite, as it may be with γ = 1.
+        ValueError: The model has no initial distribution.
+        NoConvergenceError: V* itself is infinite, which can happen with γ = 1.
     """
     skips = _checked_skips(ks)
     if mdp.initial is None:
-        raise InputError("mdp must have a start, a state or a distribution, for skips to be compared there")
+        raise InputError("mdp must have an initial state or distribution, at which skips are compared")
     best = _start_value(mdp)
     found = []
     for k in skips:
         try:
             value = best if k == 1 else _start_value(persistent_mdp(mdp, k))
         except NoConvergenceError:
-            note = f"without discount, holding every action for {k} steps has no finite value"
+            note = f"without a discount, holding every action for {k} steps has no finite value"
             found.append(ExactSkip(k, None, None, note))
         else:
-            # No skip is better than none: what is below 0 is rounding.
+            # No skip is better than 1: anything below 0 is rounding.
             found.append(ExactSkip(k, value, max(best - value, 0.0)))
     return found
 
@@ -126,20 +127,20 @@ def _checked_skips(ks: Iterable[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class SkipEstimate:
-    """What a replay lets one guess of holding every action for k steps.
+    """A replay's estimate of holding every action for k steps.
 
     Attributes:
         k: The frame skip.
-        tuples: Samples of it that there are.
+        tuples: Number of samples of it.
         value: Ĵ_k, the estimate of V*_(k) averaged over first observations; None with too few samples.
-        loss: What it costs, the value of the smallest skip that has one less this one. Of true values no multiple
-            of a skip is better than the skip: what is below 0 is an error of the estimates. None without a value,
-            where the value means nothing, and where this skip is no multiple of the smallest.
+        loss: Its cost: the value of the smallest skip that has one, minus this value. A multiple of a skip is
+            never truly better than the skip: a number below 0 is an error of the estimates. None if there is no
+            value, if the value means nothing, or if this skip is not a multiple of the smallest.
         residual: L2 norm of the Bellman residual over samples that were not fitted.
         index: B_k, by which Metelli et al. rank the policies that could be fitted; None with γ = 1.
         note: What is missing, and why; or why the numbers mean nothing.
-        undiscounted: Estimate of the undiscounted return of the same policy, over as many steps as the longest
-            episode of the replay has; None where that is not known.
+        undiscounted: Estimate of the undiscounted return of the same policy, over as many steps as the replay's
+            longest episode has; None if unknown.
     """
 
     k: int
@@ -152,22 +153,20 @@ class SkipEstimate:
     undiscounted: float | None = None
 
 
-def persistence_index(
-    start_value: float, differences: ArrayLike, weights: ArrayLike, gamma: float, k: int
-) -> float:
-    """B_k = Ĵ_k − 1/(1−γ^k) · ‖Q̃_k − Q_k‖_{1,D}: what the greedy policy of Q_k is worth at least, by an estimate.
+def selection_index(start_value: float, differences: ArrayLike, weights: ArrayLike, gamma: float, k: int) -> float:
+    """B_k = Ĵ_k − 1/(1−γ^k) · ‖Q̃_k − Q_k‖_{1,D}: an estimated lower bound on the value of Q_k's greedy policy.
 
-    For every Q, the policy that is greedy for it has in the k-persistent process at least the value
-    J − 1/(1−γ^k)·‖T*_k Q − Q‖_1, with J the mean of max_a Q at the start and the norm over where that policy goes.
-    The index puts a regression Q̃_k of T*_k Q_k for the operator, and the data for where the policy goes: it is an
-    estimate of that bound, and bounds nothing. Source: the persistence selection of Metelli, Mazzolini, Bisi,
-    Sabbioni and Restelli in *Control Frequency Adaptation via Action Persistence in Batch Reinforcement Learning*
-    (ICML 2020).
+    For every Q, the policy that is greedy for it has, in the k-persistent process, at least the value
+    J − 1/(1−γ^k)·‖T*_k Q − Q‖_1, where J is the mean of max_a Q at the start and the norm is over the states that
+    the policy visits. The index uses a regression Q̃_k of T*_k Q_k in place of the operator, and the data in place
+    of the states that the policy visits: it is an estimate of that bound, not a bound itself. Source: the
+    persistence selection of Metelli, Mazzolini, Bisi, Sabbioni and Restelli in *Control Frequency Adaptation via
+    Action Persistence in Batch Reinforcement Learning* (ICML 2020).
 
     Args:
         start_value: Ĵ_k.
         differences: (N,) Q̃_k(s,a) − Q_k(s,a) at the samples.
-        weights: (N,) how much each sample counts.
+        weights: (N,) weight of each sample.
         gamma: γ of one primitive step, below 1.
         k: The frame skip.
     """
@@ -180,18 +179,18 @@ def persistence_index(
 def bellman_residual(values: ArrayLike, targets: ArrayLike, weights: ArrayLike) -> float:
     """(Σ w (y − Q)² / Σ w)^½ of targets y = r^k + γ^k·max_a' Q(s',a'), all (N,).
 
-    Where moves are random it has their variance in it too, and is not 0 at the true Q.
+    If moves are random, it includes their variance, and is not 0 at the true Q.
     """
     return float(np.sqrt(np.average(np.square(np.subtract(targets, values)), weights=np.asarray(weights))))
 
 
 class RunSkips(NamedTuple):
-    """What the replay of a run says about fixed skips.
+    """What a run's replay shows about fixed skips.
 
     Attributes:
         estimates: One per skip.
-        gamma: Discount of one step, of all values.
-        horizon: Steps of the longest episode, of the undiscounted returns.
+        gamma: Discount factor of one step, for all values.
+        horizon: Number of steps of the longest episode, for the undiscounted returns.
     """
 
     estimates: list[SkipEstimate]
@@ -202,7 +201,7 @@ class RunSkips(NamedTuple):
 def explore_run(
     run: str | os.PathLike[str], ks: Iterable[int] | None = None, *, starts: Any = None, seed: int = 0
 ) -> RunSkips:
-    """``estimate_run_skips``, and what its numbers are about."""
+    """``estimate_run_skips``, with the discount factor and horizon of its numbers."""
     replay = read_replay(run)
     estimates = estimate_skips(replay, _skips_of(run, ks, replay), starts=starts, seed=seed)
     return RunSkips(estimates, float(replay.gamma), longest_episode(replay))
@@ -215,19 +214,18 @@ def estimate_run_skips(
 
     Args:
         run: Folder of a run of an agent with a network.
-        ks: Skips; None for 1..K of the run.
+        ks: Skips (default: 1..K of the run).
         starts: See ``estimate_skips``.
-        seed: See there.
+        seed: See ``estimate_skips``.
 
     Raises:
-        ValueError: There is no replay to be read, its observations are no vectors, or no action was ever held, in
-            one sentence.
+        ValueError: There is no replay to read, its observations are not vectors, or no action was ever held.
     """
     return explore_run(run, ks, starts=starts, seed=seed).estimates
 
 
 def _skips_of(run: str | os.PathLike[str], ks: Iterable[int] | None, replay: OptionReplayBuffer) -> list[int]:
-    """The skips to look at in a run."""
+    """The skips to study in a run."""
     k_max = RunFolder(run).read_config().k_max
     skips = None if ks is None else _checked_skips(ks)
     if k_max == 1 and skips != [1]:
@@ -238,17 +236,17 @@ def _skips_of(run: str | os.PathLike[str], ks: Iterable[int] | None, replay: Opt
 def estimate_skips(
     replay: OptionReplayBuffer, ks: Iterable[int], *, starts: Any = None, seed: int = 0
 ) -> list[SkipEstimate]:
-    """An estimate of V*_(k) for every skip in ``ks``, by fitted Q-iteration on the holds of k steps in a replay.
+    """Estimate V*_(k) for every skip in ``ks``, by fitted Q-iteration on the holds of k steps in a replay.
 
     Args:
-        replay: Of an agent that held actions.
+        replay: Replay of an agent that held actions.
         ks: Skips of at least 1.
-        starts: First observations of episodes, as a batch of the replay's observation space; None for those in
-            the replay.
-        seed: Of which options are held out, and of which samples are left out if there are too many.
+        starts: First observations of episodes, as a batch of the replay's observation space (default: those in the
+            replay).
+        seed: Seed that selects the held-out options, and the samples to drop if there are too many.
 
     Raises:
-        ValueError: Observations are no vectors, or none of them is the first of an episode.
+        ValueError: Observations are not vectors, or none of them is the first of an episode.
     """
     skips, seed = _checked_skips(ks), check_integer("seed", seed, 0)
     space = replay.observation_space
@@ -268,7 +266,7 @@ def estimate_skips(
 
 
 def _with_losses(rows: list[SkipEstimate]) -> list[SkipEstimate]:
-    """The rows, with what each skip costs beside the smallest that has a value."""
+    """The rows, each with its cost relative to the smallest skip that has a value."""
     telling = {row.k: row.value for row in rows if row.value is not None and row.note != _ALL_ALIKE}
     smallest = min(telling, default=1)
     return [
@@ -291,7 +289,7 @@ def _estimate(
     found = held_tuples(replay, k)
     count = len(found.rows)
     if count < FEWEST_TUPLES:
-        note = f"{count} samples of holding for {k} steps are too few, {FEWEST_TUPLES} are needed"
+        note = f"{count} samples of holding for {k} steps are too few: {FEWEST_TUPLES} are needed"
         return SkipEstimate(k, count, note=note)
     if count > MOST_TUPLES:
         found = found.take(np.sort(rng.choice(count, MOST_TUPLES, replace=False)))
@@ -301,18 +299,18 @@ def _estimate(
     options, number = np.unique(found.options, return_inverse=True)
     if len(options) < 2:
         return SkipEstimate(
-            k, count, note=f"all samples of holding for {k} steps are of one option, two are needed"
+            k, count, note=f"all samples of holding for {k} steps come from one option: two are needed"
         )
-    # Windows of one option overlap, so that an option is held out as a whole.
+    # Windows of one option overlap, so options are held out as a whole.
     held_out = (rng.permutation(len(options)) < HELD_OUT * len(options))[number.ravel()]
     gamma_k = float(discounts(replay.gamma, k)[k])
-    n_actions = int(replay.action_space.n)  # type: ignore[attr-defined]
+    n_actions = Choices(replay.action_space).n
     fitted_to = np.flatnonzero(~held_out)
     averager = Averager(samples.take(fitted_to), n_actions, by_state)
     try:
         fitted = fitted_q_iteration(averager, gamma_k)
     except NoConvergenceError:
-        return SkipEstimate(k, count, note="without discount, the values that were estimated are infinite")
+        return SkipEstimate(k, count, note="without a discount, the estimated values are infinite")
     value = float(fitted.v(starts).mean())
     total = return_of_greedy(fitted, averager, found.sums[fitted_to], starts, -(-horizon // k))
     undiscounted = total if math.isfinite(total) else None
@@ -322,7 +320,7 @@ def _estimate(
     own, again = _at(fitted, new), _at(regressed, new)
     known = ~np.isnan(own)
     if not known.any():
-        note = "too few samples to judge the estimate by"
+        note = "too few samples to judge the estimate"
         return SkipEstimate(k, count, value, undiscounted=undiscounted, note=note)
     own, again, targets, weights = own[known], again[known], targets[known], new.weights[known]
     residual = bellman_residual(own, targets, weights)
@@ -338,7 +336,7 @@ def _estimate(
             residual=residual,
             note=reason or "B_k needs a discount factor below 1",
         )
-    index = persistence_index(value, again - own, weights, replay.gamma, k)
+    index = selection_index(value, again - own, weights, replay.gamma, k)
     return SkipEstimate(k, count, value, undiscounted=undiscounted, residual=residual, index=index, note=reason)
 
 

@@ -1,1 +1,1 @@
-"""Where random options lead: the places they visit, and what they meet there."""
+"""Where random options lead: the places that they visit, and what they meet there."""

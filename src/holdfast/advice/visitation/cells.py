@@ -1,4 +1,4 @@
-"""What counts as a place, and how often each was visited: states, cells of a plane, or distinct observations."""
+"""What counts as a place, and visits to each: states, cells of a plane, or distinct observations."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from holdfast.advice.visitation.observation_numbers import number_names, numbers_of
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.errors import InputError
 from holdfast.envs import place_names
 
@@ -28,17 +29,15 @@ __all__ = [
     "visits_in",
 ]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 BINS = 50
-"""Cells along each axis of a plane."""
+"""Number of cells along each axis of a plane."""
 
 WIDEST_CHOICE = 32
-"""Numbers of an observation up to which two of them are chosen for a plane."""
+"""Largest observation, in numbers, of which two are chosen for a plane."""
 
 Again = Callable[[int], Iterator[NDArray[Any]]]
-"""Everything that a setting saw, by its number, once more."""
+"""Replays everything that a setting saw, given the setting's number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +45,14 @@ class Cells:
     """The places of a study.
 
     Attributes:
-        kind: ``"plane"``: two of the numbers of an observation (``observation_numbers``), cut into cells;
-            ``"states"``: the states of a Discrete space; ``"observations"``: every observation that differs from
-            all others; ``"places"``: likewise what the environment itself says of where it is.
-        names: Of the two axes of a plane; what places are, if the environment says so; empty otherwise.
-        axes: Their numbers in an observation; empty otherwise.
-        edges: Borders of a plane's cells along its two axes, (BINS + 1,) each; empty otherwise.
-        counts: How often each setting was in each cell: (n, BINS, BINS) with the first axis of the plane before
-            the second, (n, S), or (n, observations) in the order in which they were first seen.
+        kind: ``"plane"``: two of the numbers of an observation (``observation_numbers``), divided into cells;
+            ``"states"``: the states of a Discrete space; ``"observations"``: every distinct observation;
+            ``"places"``: every distinct place, if the environment itself reports its place.
+        names: Names of the plane's axes; a name for the places, if the environment reports them; empty otherwise.
+        axes: Numbers of the plane's axes in an observation; empty otherwise.
+        edges: Edges of the plane's cells along its two axes, (BINS + 1,) each; empty otherwise.
+        counts: How often each setting was in each cell: (n, BINS, BINS) with the plane's first axis before the
+            second, (n, S), or (n, observations) in the order in which they were first seen.
     """
 
     kind: str
@@ -64,31 +63,31 @@ class Cells:
 
     @property
     def are_open(self) -> bool:
-        """Whether nobody knows beforehand how many there are, so that every one that is seen may be a new one."""
+        """Whether the number of places is not known in advance, so that every observation may be a new one."""
         return self.kind in ("observations", "places")
 
 
 class Visits(Protocol):
-    """Counts what was seen, setting by setting."""
+    """Counts what each setting saw."""
 
     asks_again: bool
-    """Whether ``cells`` asks for everything once more."""
+    """Whether ``cells`` needs to see everything a second time."""
 
     def encode(self, observation: Any) -> Any:
-        """What is kept of an observation."""
+        """The part of an observation to keep."""
         ...
 
     def add(self, setting: int, seen: NDArray[Any]) -> None:
-        """More that a setting saw, encoded."""
+        """Add more of what a setting saw, encoded."""
         ...
 
     def cells(self, again: Again | None) -> Cells:
-        """The counts; ``again`` is asked for what was seen where it was not kept."""
+        """The counts; ``again`` replays what was seen if it was not kept."""
         ...
 
 
 def coverage(counts: Integers) -> tuple[Integers, Floats]:
-    """Cells that each setting visited: how many, and the share of those that any of them visited.
+    """Cells that each setting visited: their number, and their share of the cells that any setting visited.
 
     Args:
         counts: (n, ...) visits of n settings to the same cells.
@@ -102,23 +101,23 @@ def coverage(counts: Integers) -> tuple[Integers, Floats]:
 
 
 def entropy(counts: Integers) -> float:
-    """−Σ p·ln p of the shares p of ``counts``, in nats; 0 where nothing was counted."""
+    """−Σ p·ln p of the shares p of ``counts``, in nats; 0 if nothing was counted."""
     seen = np.asarray(counts)[np.asarray(counts) > 0]
     shares = seen / max(int(seen.sum()), 1)
     return float(-(shares * np.log(shares)).sum()) + 0.0
 
 
 def cell_numbers(values: NDArray[Any], low: float, high: float) -> Integers:
-    """In which of BINS equal cells between ``low`` and ``high`` each value lies; ``high`` is in the last one."""
+    """The number of each value's cell among BINS equal ones from ``low`` to ``high``, including ``high``."""
     scaled = (np.asarray(values, dtype=np.float64) - low) * (BINS / (high - low))
     return np.clip(scaled.astype(np.int64), 0, BINS - 1)
 
 
 def most_telling_axes(counts: Integers) -> tuple[int, int]:
-    """The two axes along which the settings differ most in how evenly they spread, in the order of their numbers.
+    """The two axes along which the settings differ most in how evenly they spread, in order of their numbers.
 
-    The measure is the entropy of what was visited along an axis, the largest of all settings less the smallest.
-    Of equals the first count.
+    The measure is the entropy of the visits along an axis: the largest of all settings minus the smallest. Ties go
+    to the first axes.
 
     Args:
         counts: (n, d, BINS) visits of n settings along each of d axes.
@@ -129,22 +128,22 @@ def most_telling_axes(counts: Integers) -> tuple[int, int]:
 
 
 def visits_in(env: gymnasium.Env[Any, Any], n_settings: int, axes: tuple[int, int] | None, keep: bool) -> Visits:
-    """The counting that suits what ``env`` shows.
+    """The counter that suits the observations of ``env``.
 
     Args:
-        env: Where.
-        n_settings: How many settings there are.
+        env: The environment.
+        n_settings: Number of settings.
         axes: Two numbers of an observation; None chooses them.
-        keep: Whether what was seen is to be kept until all of it is known; without, it is asked for again.
+        keep: Whether to keep what was seen until all of it is known; otherwise it is replayed.
 
     Raises:
-        ValueError: There are axes where observations have no numbers to choose from, or none such.
+        ValueError: Axes are given but observations have no numbers to choose from, or not these.
     """
     space, names = env.observation_space, number_names(env)
     width = len(names)
     if axes is not None and not (len(set(axes)) == 2 and all(0 <= axis < width for axis in axes)):
         allowed = (
-            f"two different numbers in 0..{width - 1}" if width >= 2 else "None where observations are no vectors"
+            f"two different numbers in 0..{width - 1}" if width >= 2 else "None if observations are not vectors"
         )
         raise InputError(f"axes must be {allowed}, not {axes!r}", "axes")
     if isinstance(space, spaces.Discrete):
@@ -176,7 +175,7 @@ class _StateVisits:
 
 
 class _PlaneVisits:
-    """Two numbers of an observation. Borders are known when everything was seen: within them lies all of it."""
+    """Two numbers of an observation. The edges are known once everything was seen; all of it lies within them."""
 
     def __init__(
         self,
@@ -190,7 +189,7 @@ class _PlaneVisits:
         self._space = space
         self._names = names
         self._axes = axes
-        self._low, self._high = np.inf, -np.inf  # (d,) of the numbers looked at, after the first ones
+        self._low, self._high = np.inf, -np.inf  # (d,) range of the numbers examined, once there are any
         self._kept: list[list[NDArray[Any]]] | None = [[] for _ in range(n_settings)] if keep else None
         self._n_settings = n_settings
 
@@ -241,7 +240,7 @@ class _PlaneVisits:
 
 
 class _DistinctVisits:
-    """Observations or places of any kind, told apart by all that is in them."""
+    """Observations or places of any kind, distinguished by their full contents."""
 
     asks_again = False
 
@@ -286,7 +285,7 @@ def _feed(digest: Any, part: Any) -> None:
 
 
 def _some_room(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Borders with something between them, where but one number was seen."""
+    """A range of some width, even if only one number was seen."""
     still = high <= low
     room = np.where(still, 0.5 * np.maximum(np.abs(low), 1.0), 0.0)
     return low - room, high + room

@@ -15,12 +15,12 @@ __all__ = ["Records", "draw_random_option", "roll_model"]
 
 
 class Records(NamedTuple):
-    """What is noted of each of n episodes; every array has shape (n,).
+    """The records of n episodes; every array has shape (n,).
 
     Attributes:
-        lengths: Steps taken.
-        decisions: Options begun.
-        terminated: Whether it ended by itself.
+        lengths: Number of steps.
+        decisions: Number of options begun.
+        terminated: Whether the episode ended by itself.
     """
 
     lengths: NDArray[np.int64]
@@ -29,7 +29,7 @@ class Records(NamedTuple):
 
     @classmethod
     def empty(cls, n: int) -> Records:
-        """Room for ``n`` episodes."""
+        """Empty records for ``n`` episodes."""
         return cls(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_))
 
 
@@ -37,7 +37,7 @@ class Records(NamedTuple):
 def draw_random_option(
     n_actions: int, k_max: int, draws_duration: bool, draws: np.random.Generator
 ) -> tuple[int, int]:
-    """An action, and for how long: k from 1..K, or K where that is not drawn."""
+    """An action and its duration: k drawn from 1..K, or always K."""
     action = scaled_index(draws.random(), n_actions)
     if draws_duration:
         return action, 1 + scaled_index(draws.random(), k_max)
@@ -59,15 +59,15 @@ def roll_model(
     """Play n episodes of random options.
 
     Args:
-        model: Deterministic, with one first state.
+        model: A deterministic model with a single initial state.
         n_episodes: n.
         k_max: K, the longest hold.
-        draws_duration: Whether k is drawn from 1..K; without, it is K.
+        draws_duration: Whether k is drawn from 1..K; otherwise it is K.
         step_limit: Steps after which an episode is truncated.
         draws: Stream of the options; the model draws nothing from it.
-        observations: (n·(step_limit + 1),) states, filled from the front.
-        rewards: (n·step_limit,) filled from the front.
-        records: Filled.
+        observations: (n·(step_limit + 1),) states; filled from the front.
+        rewards: (n·step_limit,) rewards; filled from the front.
+        records: Records; filled.
     """
     seen, taken = 0, 0
     for episode in range(n_episodes):

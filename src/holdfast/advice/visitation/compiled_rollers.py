@@ -1,4 +1,4 @@
-"""Which environments have compiled random options, and their episodes, some hundred thousand steps at a time."""
+"""Which environments have compiled random options, and their episodes, in chunks of up to 2**18 steps."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _STEPS_AT_A_TIME = 2**18
 
 
 def find_compiled(env: gymnasium.Env[Any, Any], seed: int) -> CompiledRoller | None:
-    """Compiled random options that do exactly what ``env`` does, or None where there are none.
+    """Compiled random options that do exactly what ``env`` does, or None if there are none.
 
-    There are some for Gymnasium's MountainCar and for grid worlds without slips, within wrappers that pass every
-    step through as it is (a time limit among them) and no other. They agree with the general way bit for bit.
+    They exist for Gymnasium's MountainCar and for grid worlds without slips, within wrappers that pass every step
+    through unchanged (such as a time limit) and no others. They agree with the Python loop bit for bit.
 
     Args:
-        env: Where.
-        seed: Of the study.
+        env: The environment.
+        seed: Seed of the study.
     """
     if opaque_wrapper(env) is not None:
         return None
@@ -50,7 +50,7 @@ class Game(Protocol):
     """Steps after which an episode is truncated; None if it never is."""
 
     def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
-        """``n`` episodes of at most ``longest`` steps, the first of which has the number ``first``."""
+        """Play ``n`` episodes of at most ``longest`` steps; the first has the number ``first``."""
         ...
 
 
@@ -58,8 +58,8 @@ class CompiledRoller:
     """Random options, compiled.
 
     Args:
-        game: Where.
-        seed: Of the study.
+        game: The game to play.
+        seed: Seed of the study.
     """
 
     def __init__(self, game: Game, seed: int) -> None:
@@ -72,7 +72,7 @@ class CompiledRoller:
         longest = min(self._game.step_limit or budget.longest_episode, budget.longest_episode)
         episodes = steps = 0
         while not budget.is_spent(episodes, steps):
-            # Never more than are sure to be wanted, however long they get.
+            # Never more episodes than are certain to be needed, however long they get.
             sure = budget.episodes_left(episodes, steps, longest)
             n = max(1, min(sure, _STEPS_AT_A_TIME // longest))
             played = self._game.play(setting, episodes, n, longest, draws)
@@ -86,19 +86,19 @@ class CarGame:
     Args:
         car: The dynamics.
         step_limit: Steps after which an episode is truncated; None if it never is.
-        seed: Of the study.
+        seed: Seed of the study.
     """
 
     def __init__(self, car: Car, step_limit: int | None, seed: int) -> None:
         self.step_limit = step_limit
         self._car = car
         self._seed = seed
-        # One of our own, to be asked where an episode starts.
+        # A separate environment, used only for the start of each episode.
         self._env = MountainCarEnv()
         self._starts: list[float] = []
 
     def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
-        """``n`` episodes of at most ``longest`` steps."""
+        """Play ``n`` episodes of at most ``longest`` steps."""
         seen = np.empty((n * (longest + 1), 2), np.float32)
         records = Records.empty(n)
         starts = self._starts_of(first, n)
@@ -108,7 +108,7 @@ class CarGame:
         return RollOut(seen[: steps + n], np.full(steps, -1.0), *records, cut_off)
 
     def _starts_of(self, first: int, n: int) -> NDArray[np.float64]:
-        """(n,) positions; they are the same in all settings."""
+        """(n,) start positions; they are the same in all settings."""
         for episode in range(len(self._starts), first + n):
             self._env.reset(seed=episode_seed(self._seed, 0, episode))
             self._starts.append(float(self._env.state[0]))
@@ -119,7 +119,7 @@ class ModelGame:
     """A deterministic model.
 
     Args:
-        model: It has one first state.
+        model: A model with a single initial state.
         step_limit: Steps after which an episode is truncated; None if it never is.
     """
 
@@ -128,7 +128,7 @@ class ModelGame:
         self._model = model
 
     def play(self, setting: Setting, first: int, n: int, longest: int, draws: np.random.Generator) -> RollOut:
-        """``n`` episodes of at most ``longest`` steps."""
+        """Play ``n`` episodes of at most ``longest`` steps."""
         seen, rewards = np.empty(n * (longest + 1), np.int64), np.empty(n * longest)
         records = Records.empty(n)
         roll_model(self._model, n, setting.k_max, setting.draws_duration, longest, draws, seen, rewards, records)
@@ -138,6 +138,6 @@ class ModelGame:
 
 
 def _cut_off(step_limit: int | None, longest: int, records: Records) -> NDArray[np.bool_]:
-    """(n,) which episodes neither terminated nor met a time limit of their own."""
+    """(n,) which episodes neither terminated nor reached their own time limit."""
     has_own_end = step_limit is not None and step_limit <= longest
     return np.asarray(~records.terminated & (records.lengths >= longest) & (not has_own_end))

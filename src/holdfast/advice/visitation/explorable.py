@@ -1,4 +1,4 @@
-"""What can be explored: a name, environments, or how to make one; and which of its numbers to look at."""
+"""What can be explored: a name, environments, or a callable that makes one; and which numbers to examine."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Explorable: TypeAlias = (
     | Callable[[], gymnasium.Env[Any, Any]]
     | Sequence[gymnasium.Env[Any, Any]]
 )
-"""A name, an environment, a callable that makes one, or several that take turns, an episode each."""
+"""A name, an environment, a callable that makes one, or several environments that take turns by episode."""
 
 
 def environments(given: Any, stack: ExitStack) -> list[NamedFailures]:
-    """The environments that ``given`` stands for; what is made here is closed with ``stack``.
+    """The environments that ``given`` stands for; those made here are closed with ``stack``.
 
     Raises:
-        TypeError: It stands for none.
-        ValueError: It is the name of none, or their spaces differ.
+        TypeError: It does not stand for an environment.
+        ValueError: There is no environment of that name, or the spaces differ.
     """
     is_maker = callable(given) and not isinstance(given, gymnasium.Env)
     if is_maker or isinstance(given, str | os.PathLike):
@@ -59,42 +59,42 @@ def environments(given: Any, stack: ExitStack) -> list[NamedFailures]:
 
 
 def _made(maker: Callable[[], Any]) -> Any:
-    with user_code("env must be a callable that makes an environment, and this one", InputError):
+    with user_code("env must be a callable that makes an environment, but this one", InputError):
         return maker()
 
 
 def axes_in(env: gymnasium.Env[Any, Any], given: Any) -> tuple[int, int] | None:
-    """Two numbers of an observation, given as such or as their names with a comma between; None for none.
+    """Two numbers of an observation, given as numbers or as their names separated by a comma; None for none.
 
     Raises:
-        TypeError: They are not two.
-        ValueError: There are none such.
+        TypeError: There are not two of them.
+        ValueError: No such numbers exist.
     """
     if given is None:
         return None
     if isinstance(given, str):
         return two_axes(given, number_names(env))
     if not isinstance(given, Sequence) or len(given) != 2:
-        raise InputTypeError(f"axes must be two numbers, or two names with a comma between, not {given!r}", "axes")
+        raise InputTypeError(f"axes must be two numbers, or two names separated by a comma, not {given!r}", "axes")
     return check_integer("axes", given[0], at_least=0), check_integer("axes", given[1], at_least=0)
 
 
 def name_of(given: Any, env: gymnasium.Env[Any, Any]) -> str:
-    """What to call it: as it was given, or by its id, or by its class."""
+    """The name to show: as given, or the environment's id, or its class."""
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     return type(env.unwrapped).__name__ if env.spec is None else env.spec.id
 
 
 def goal_along(axes: tuple[int, ...], env: gymnasium.Env[Any, Any]) -> float | None:
-    """Where the goal lies along the first of ``axes``, where that is known: the position of MountainCar's flag."""
+    """Position of the goal along the first of ``axes``, if known: MountainCar's flag."""
     inner = env.unwrapped
     is_position = axes[:1] == (0,) and env.observation_space == inner.observation_space
     return float(inner.goal_position) if isinstance(inner, MountainCarEnv) and is_position else None
 
 
 def shared_map(envs: Sequence[gymnasium.Env[Any, Any]]) -> GridMap | None:
-    """The map whose cells the states of all these environments are; None if there is none."""
+    """The map whose cells are the states of all these environments; None if there is none."""
     maps = []
     for env in envs:
         inner = env.unwrapped

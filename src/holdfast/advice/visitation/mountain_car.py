@@ -1,6 +1,6 @@
 """Random options in MountainCar, compiled: Gymnasium's dynamics to the last bit.
 
-Every operation is Gymnasium's, in its order, in 64-bit floats; observations are rounded to 32 bits as there.
+Every operation is Gymnasium's, in the same order, in 64-bit floats; observations are rounded to 32 bits, as there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ N_ACTIONS = 3
 
 
 class Car(NamedTuple):
-    """The numbers that Gymnasium's MountainCar goes by, under its names."""
+    """The parameters of Gymnasium's MountainCar, under their Gymnasium names."""
 
     min_position: float
     max_position: float
@@ -35,7 +35,7 @@ class Car(NamedTuple):
 
 
 def car_of(env: gymnasium.Env[Any, Any]) -> Car | None:
-    """The car of an environment that is Gymnasium's MountainCar itself and shows nobody its steps; else None."""
+    """The car of an environment that is exactly Gymnasium's MountainCar, without a window; else None."""
     if type(env) is not MountainCarEnv or env.render_mode == "human":
         return None
     return Car(*(float(getattr(env, name)) for name in Car._fields))
@@ -70,11 +70,11 @@ def roll_cars(
         car: The dynamics.
         starts: (n,) positions in which the episodes begin, at rest.
         k_max: K, the longest hold.
-        draws_duration: Whether k is drawn from 1..K; without, it is K.
+        draws_duration: Whether k is drawn from 1..K; otherwise it is K.
         step_limit: Steps after which an episode is truncated.
         draws: Stream of the options.
-        observations: (n·(step_limit + 1), 2) filled from the top.
-        records: Filled.
+        observations: (n·(step_limit + 1), 2) observations; filled from the top.
+        records: Records; filled.
     """
     seen = 0
     for episode in range(len(starts)):

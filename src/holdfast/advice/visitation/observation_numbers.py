@@ -1,7 +1,7 @@
-"""The numbers that an observation is made of, and what each of them is called.
+"""The numbers that make up an observation, and their names.
 
-A vector has one for each place. Dictionaries and tuples with a vector or number in them are laid out as
-``gymnasium.spaces.flatten`` does it, one part after the other, choices as a 0 or 1 for each possibility.
+A vector has one per component. Dictionaries and tuples that contain a vector or number are flattened as by
+``gymnasium.spaces.flatten``: part by part, with choices as one 0 or 1 per possibility.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ __all__ = ["number_names", "numbers_of"]
 
 
 def number_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
-    """One name per number of an observation; none where observations are neither vectors nor made of such.
+    """One name per number of an observation; empty if observations are not vectors and contain none.
 
-    Those of a dictionary are named by their keys: ``position[0]``, ``goal.height``, ``gear=2``.
+    A dictionary's numbers are named by their keys: ``position[0]``, ``goal.height``, ``gear=2``.
     """
     space = env.observation_space
     if not isinstance(space, spaces.Dict | spaces.Tuple):
         return observation_names(env)
     leaves = list(_leaves(space, ""))
     known = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
-    # Choices alone are told apart best as they are.
+    # Observations of choices alone are best compared as a whole.
     if not all(isinstance(leaf, known) for _, leaf in leaves) or not any(
         isinstance(leaf, spaces.Box) for _, leaf in leaves
     ):
@@ -38,14 +38,14 @@ def number_names(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
 
 
 def numbers_of(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
-    """(n,) the numbers of an observation that has names for them."""
+    """(n,) the numbers of an observation, as named by ``number_names``."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         return np.asarray(spaces.flatten(space, observation))
     return np.array(observation)
 
 
 def _leaves(space: spaces.Space[Any], path: str) -> Iterator[tuple[str, spaces.Space[Any]]]:
-    """The parts of a space that have no parts, by where they are, in the order in which they are laid out."""
+    """The parts of a space that have no parts themselves, by path, in the order of flattening."""
     if isinstance(space, spaces.Dict):
         for key, part in space.spaces.items():
             yield from _leaves(part, f"{path}.{key}" if path else str(key))

@@ -1,30 +1,30 @@
-"""What random episodes amount to, in a way that is defined for every environment.
+"""What random episodes amount to, defined for every environment.
 
-Rewards differ too much between environments for one measure to fit them all. So there are several, and each says
-where it says nothing:
+Rewards differ too much between environments for a single measure. Therefore there are several, and each says where
+it is undefined:
 
-- An episode's **return**, everywhere.
-- Its **success**, where there is a **usual reward**: one that more than half of all steps give with the shortest
-  options. An episode succeeds if it met something better than going on as usual: a reward above the usual one, or,
-  where the usual one is negative, an end that is not itself worse than usual, for it spares what would have come.
+- An episode's **return** is always defined.
+- Its **success** is defined if there is a **usual reward**: one that more than half of all steps give with the
+  shortest options. An episode succeeds if it met something better than going on as usual: a reward above the usual
+  one or, if the usual one is negative, an end that is not itself worse than usual, since it spares the rest.
 
 | environment | usual reward | succeeds |
 |---|---|---|
 | MountainCar | −1 | at the flag, which ends the episode |
 | Acrobot | −1 | at the height, which gives 0 and ends the episode |
-| grids | 0 | at a goal, +1; a hole, −1, is no success |
+| grids | 0 | at a goal, +1; a hole, −1, is not a success |
 | the synchronous grid | −1 | at the goal, +100; holes and borders end the episode but are worse than usual |
-| CartPole | +1 | never: nothing is better than going on, so success is not defined |
+| CartPole | +1 | never: nothing is better than going on, so success is undefined |
 | LunarLander | none | at an end with a reward above nearly all others |
-| Pendulum | none | not defined: rewards are dense, and no end stands out |
+| Pendulum | none | undefined: rewards are dense, and no end stands out |
 
-How an episode **ended** says more than how much it collected until then. Where steps cost something, an episode
-that fails early has collected less cost, and is no better for it. So the reward of the last step is compared with
-what going on gives, the rewards of all steps of the reference that did not end an episode:
+How an episode **ended** says more than how much it collected until then. If steps cost something, an episode that
+fails early has paid less, but is no better for it. Therefore the reward of the last step is compared with what
+going on gives: the rewards of all steps of the reference that did not end an episode:
 
-- **better**: above the 95 % quantile of these;
+- **better**: above their 95 % quantile;
 - **worse**: below their 5 % quantile;
-- **alike**: in between, and the reward does not tell whether the end is to be sought or avoided;
+- **alike**: in between; the reward does not show whether the end is to be sought or avoided;
 - **limit**: the episode did not end by itself.
 """
 
@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from holdfast.core.array_types import Floats
 from holdfast.stats.estimates import Estimate
 from holdfast.stats.intervals import LEVEL, wilson_estimate
 
@@ -52,13 +53,12 @@ __all__ = [
     "usual_reward",
 ]
 
-Floats = NDArray[np.float64]
 
 ENDS = ("limit", "better", "alike", "worse")
-"""How an episode may end; ``ends_of`` gives places in this tuple."""
+"""The ways in which an episode may end; ``ends_of`` gives positions in this tuple."""
 
 TAIL = 0.05
-"""Share of the rewards of going on that are left out at either side."""
+"""Share of the rewards of going on that is left out on either side."""
 
 
 class GoingOn(NamedTuple):
@@ -81,7 +81,7 @@ def going_on(rewards: Floats) -> GoingOn:
     """What going on gives.
 
     Args:
-        rewards: (n,) rewards of steps that did not end an episode; NaN for everything without any.
+        rewards: (n,) rewards of steps that did not end an episode; if empty, the result is NaN.
     """
     if len(rewards) == 0:
         return GoingOn(math.nan, math.nan, math.nan, False)
@@ -90,7 +90,7 @@ def going_on(rewards: Floats) -> GoingOn:
 
 
 def ends_of(usual: GoingOn, last_rewards: Floats, terminated: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(n,) how each episode ended, as places in ``ENDS``.
+    """(n,) how each episode ended, as positions in ``ENDS``.
 
     Args:
         usual: What going on gives.
@@ -108,7 +108,7 @@ def ratio_estimate(amounts: Floats, lengths: NDArray[np.int64]) -> Estimate:
     """An amount per step, Σ amounts / Σ lengths, with Student's interval over episodes (the delta method).
 
     Args:
-        amounts: (n,) of each episode.
+        amounts: (n,) amount of each episode.
         lengths: (n,) steps of each episode.
     """
     n, steps = len(lengths), float(np.sum(lengths))
@@ -124,7 +124,7 @@ def ratio_estimate(amounts: Floats, lengths: NDArray[np.int64]) -> Estimate:
 
 
 def event_rate(happened: NDArray[np.bool_], lengths: NDArray[np.int64]) -> Estimate:
-    """Episodes of a kind per step of all episodes, with an interval that also says something where there are none.
+    """Episodes of a kind per step of all episodes, with an interval that is informative even if there are none.
 
     Args:
         happened: (n,) whether an episode is of that kind.
@@ -140,7 +140,7 @@ def event_rate(happened: NDArray[np.bool_], lengths: NDArray[np.int64]) -> Estim
 
 
 def usual_reward(rewards: Floats) -> float | None:
-    """The reward of more than half of all steps; None where no reward is that common.
+    """The reward of more than half of all steps; None if no reward is that common.
 
     Args:
         rewards: (steps,).
@@ -159,26 +159,26 @@ def successes(
     Args:
         usual: The usual reward.
         best_rewards: (n,) largest reward of each episode.
-        last_rewards: (n,) reward of its last step.
+        last_rewards: (n,) reward of each episode's last step.
         terminated: (n,) whether it ended by itself.
 
     Returns:
-        (n,) a reward above the usual one was seen; or the usual one is negative, and the episode ended by itself
-        with a reward that is not below it.
+        (n,) whether a reward above the usual one was seen, or the usual one is negative and the episode ended by
+        itself with a reward that is not below it.
     """
     spared = np.asarray(terminated) & (np.asarray(last_rewards) >= usual) & (usual < 0.0)
     return np.asarray((np.asarray(best_rewards) > usual) | spared)
 
 
 def steps_to_success(success: Estimate, lengths: NDArray[np.int64]) -> Estimate:
-    """Steps that are taken on average up to the end of the first episode that succeeds: E[length] / p.
+    """Mean number of steps up to the end of the first episode that succeeds: E[length] / p.
 
-    By Wald's identity, since the number of episodes up to that one has the mean 1/p and whether to go on depends
-    on those that were played. The interval is that of the rate p; the mean length counts as known. Infinite where
-    no episode succeeded, and so is the upper end then: only that it takes longer than the lower end is known.
+    This is Wald's identity: the number of episodes up to that one has the mean 1/p, and whether to continue
+    depends only on the episodes already played. The interval is that of the rate p; the mean length counts as
+    known. If no episode succeeded, the value and its upper end are infinite: only the lower end is known.
 
     Args:
-        success: p, the share of the episodes that succeed.
+        success: p, the share of episodes that succeed.
         lengths: (n,) steps of each episode.
     """
     length = float(np.mean(lengths)) if len(lengths) else math.nan

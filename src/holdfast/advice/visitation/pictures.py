@@ -16,14 +16,14 @@ __all__ = ["draw_visitation"]
 
 
 def draw_visitation(study: VisitationStudy, title: str | None = None) -> Figure | None:
-    """One heat map per setting, all on one logarithmic scale; each mode begins a row.
+    """One heat map per setting, all on one logarithmic scale; each mode begins a new row.
 
     Args:
-        study: What to draw.
-        title: Written above; the environment's name unless told.
+        study: The study to draw.
+        title: Title above the picture (default: the environment's name).
 
     Returns:
-        None where there is no such picture: the study's notes say why.
+        None if no heat map is possible: the study's notes say why.
     """
     places, across = _arrangement(study.results)
     several = len({result.mode for result in study.results}) > 1
@@ -41,10 +41,10 @@ def draw_visitation(study: VisitationStudy, title: str | None = None) -> Figure 
 
 
 def _arrangement(results: Sequence[Visitation]) -> tuple[list[Visitation | None], int]:
-    """The results panel by panel, with empty places where a mode does not fill its last row; panels across."""
+    """The results panel by panel, with None where a mode does not fill its last row; and the panels per row."""
     modes = list(dict.fromkeys(result.mode for result in results))
     per_mode = len(results) // len(modes)
-    # As few rows as can be, as even as they can be.
+    # As few rows as possible, as even as possible.
     across = math.ceil(per_mode / math.ceil(per_mode / PANELS_ACROSS))
     places: list[Visitation | None] = []
     for mode in modes:
@@ -54,7 +54,7 @@ def _arrangement(results: Sequence[Visitation]) -> tuple[list[Visitation | None]
 
 
 def _title(result: Visitation, several: bool) -> str:
-    """K, how k was drawn if there are several modes, and the share of successes, or else of places visited."""
+    """K, how k was drawn if there are several modes, and the share of successes or else of places visited."""
     told = (
         f"{100.0 * result.coverage:.3g} % covered"
         if result.success is None

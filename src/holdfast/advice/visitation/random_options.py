@@ -1,9 +1,9 @@
-"""Random options in any environment: at each decision an action and a number of steps to hold it are drawn.
+"""Random options in any environment: each decision draws an action and the number of steps to hold it.
 
-A setting is K, the longest hold, and a mode: ``"dynamic"`` draws k from 1..K, all equally likely, ``"fixed"``
-always holds for K steps. An episode's end cuts an option short. What is drawn comes from the seed of the study
-alone, so that a study repeats bit for bit: episode number i has the same reset seed in every setting (they differ
-by their options, not by where they start), and each setting has its own stream of options.
+A setting is K, the longest hold, and a mode: ``"dynamic"`` draws k uniformly from 1..K, ``"fixed"`` always holds
+for K steps. The end of an episode cuts an option short. All draws depend only on the study's seed, so a study
+repeats bit for bit: episode i has the same reset seed in every setting (settings differ in their options, not in
+their starts), and each setting has its own stream of options.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.choice import scaled_index
 from holdfast.core.clock import left_after_step
@@ -27,16 +28,14 @@ from holdfast.policies.evaluation import LONGEST_EPISODE
 
 __all__ = ["MODES", "Budget", "PythonRoller", "RollOut", "Roller", "Setting", "option_stream"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MODES = ("dynamic", "fixed")
 
 SHORTEST_CUT = 10_000
-"""Steps that an episode may always have, however small the budget is."""
+"""Number of steps that an episode may always have, however small the budget."""
 
 _OPTIONS, _SAMPLES = 1, 2
-"""Branches of the seed's tree; ``episode_seed`` has its branch 0, as the first environment of a run."""
+"""Branches of the seed's tree; ``episode_seed`` uses branch 0, as for the first environment of a run."""
 
 
 class Setting(NamedTuple):
@@ -52,20 +51,20 @@ class Setting(NamedTuple):
 
     @classmethod
     def checked(cls, k_max: Any, mode: Any) -> Setting:
-        """The setting, or one sentence about what it must be."""
+        """The setting, or an error that says what it must be."""
         return cls(check_integer("k_values", k_max), check_choice("modes", mode, MODES))
 
     @property
     def draws_duration(self) -> bool:
-        """Whether there is anything to draw; with K = 1 both modes are the same."""
+        """Whether durations are drawn; with K = 1 both modes are the same."""
         return self.mode == "dynamic" and self.k_max > 1
 
 
 class Budget(NamedTuple):
-    """How long a setting is looked at: so many episodes, or whole episodes until there are so many steps.
+    """How long each setting is played: a number of episodes, or whole episodes up to a number of steps.
 
     Attributes:
-        amount: How many.
+        amount: The number of episodes or steps.
         unit: ``"episodes"`` or ``"steps"``.
     """
 
@@ -80,15 +79,15 @@ class Budget(NamedTuple):
         return max(SHORTEST_CUT, min(self.amount, LONGEST_EPISODE))
 
     def is_spent(self, episodes: int, steps: int) -> bool:
-        """Whether so many are enough."""
+        """Whether the budget is used up."""
         return self._done(episodes, steps) >= self.amount
 
     def fraction(self, episodes: int, steps: int) -> float:
-        """Part of it that is spent, in [0, 1]."""
+        """The share of the budget that is used up, in [0, 1]."""
         return min(self._done(episodes, steps) / self.amount, 1.0)
 
     def episodes_left(self, episodes: int, steps: int, longest: int) -> int:
-        """Episodes that fit in what is left even if each takes ``longest`` steps."""
+        """Number of episodes that are certain to fit into the rest, even if each takes ``longest`` steps."""
         left = self.amount - self._done(episodes, steps)
         return left if self.unit == "episodes" else left // longest
 
@@ -98,15 +97,15 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RollOut:
-    """Some episodes of a setting, n of them, one after the other.
+    """n episodes of a setting, one after the other.
 
     Attributes:
-        observations: (Σ lengths + n, ...) everything seen, encoded: the first of each episode and one per step.
+        observations: (Σ lengths + n, ...) all observations, encoded: the first of each episode and one per step.
         rewards: (Σ lengths,) one per step.
         lengths: (n,) steps of each episode.
-        decisions: (n,) options begun in it.
-        terminated: (n,) whether it ended by itself and not by a limit.
-        cut_off: (n,) whether it did not end at all, and was cut off after the budget's longest episode.
+        decisions: (n,) options begun in each episode.
+        terminated: (n,) whether it ended by itself, not by a limit.
+        cut_off: (n,) whether it did not end at all and was cut off at the budget's longest episode.
     """
 
     observations: NDArray[Any]
@@ -133,7 +132,7 @@ class RollOut:
 
     @property
     def rewards_of_going_on(self) -> Floats:
-        """Rewards of the steps that did not end an episode by itself."""
+        """Rewards of the steps that did not terminate an episode."""
         return np.delete(self.rewards, (np.cumsum(self.lengths) - 1)[self.terminated])
 
     @property
@@ -145,22 +144,22 @@ class Roller(Protocol):
     """Something that plays random options."""
 
     def roll(self, setting: Setting, budget: Budget) -> Iterator[RollOut]:
-        """The episodes of a setting, some at a time; the same ones whenever it is asked."""
+        """The episodes of a setting, some at a time; every call gives the same ones."""
         ...
 
 
 def option_stream(seed: int, setting: Setting) -> np.random.Generator:
-    """Where a setting's options are drawn from; one with K = 1 is the same in both modes."""
+    """The stream of a setting's options; with K = 1 it is the same in both modes."""
     return np.random.Generator(np.random.PCG64(_branch(seed, _OPTIONS, setting)))
 
 
 class PythonRoller:
-    """Random options in any environments, step by step.
+    """Random options in any environment, step by step.
 
     Args:
-        envs: They take turns, an episode each.
-        encode: What is kept of a place: of what an environment itself says of where it is, else of an observation.
-        seed: Of the study.
+        envs: Environments that take turns, one episode each.
+        encode: Encodes a place: the one that the environment itself reports, else the observation.
+        seed: Seed of the study.
     """
 
     def __init__(self, envs: Sequence[gymnasium.Env[Any, Any]], encode: Callable[[Any], Any], seed: int) -> None:
@@ -169,7 +168,7 @@ class PythonRoller:
         self._seed = seed
 
     def roll(self, setting: Setting, budget: Budget) -> Iterator[RollOut]:
-        """Episode by episode."""
+        """Play episode by episode."""
         draws = option_stream(self._seed, setting)
         actions, longest = self._actions(setting, draws), budget.longest_episode
         episodes = steps = 0
@@ -198,7 +197,7 @@ class PythonRoller:
                 left = 1 + scaled_index(draws.random(), setting.k_max)
             decisions += 1
             while left > 0:
-                # A copy where it is an array: an environment may write into it.
+                # A copy, because the environment may write into an array.
                 observation, reward, terminated, truncated, _ = env.step(copy.copy(action))
                 seen.append(self._encode(place_of(env, observation)))
                 rewards.append(float(reward))
@@ -214,13 +213,13 @@ class PythonRoller:
         )
 
     def _actions(self, setting: Setting, draws: np.random.Generator) -> Iterator[Any]:
-        """Endlessly one action after the other; those of a Discrete space come from the stream of the options."""
+        """An endless stream of actions; those of a Discrete space come from the stream of the options."""
         space = self._envs[0].action_space
         if isinstance(space, spaces.Discrete):
             n_actions, first = int(space.n), int(space.start)
             while True:
                 yield first + scaled_index(draws.random(), n_actions)
-        # A copy: the environment's own space keeps its random numbers.
+        # A copy, so that the environment's own space keeps its random state.
         space = copy.deepcopy(space)
         space.seed(int(_branch(self._seed, _SAMPLES, setting).generate_state(1)[0]))
         while True:

@@ -1,4 +1,4 @@
-"""What a study of random options found."""
+"""The results of a study of random options."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.advice.visitation.cells import Cells
 from holdfast.advice.visitation.outcomes import GoingOn
 from holdfast.advice.visitation.random_options import Budget, Setting
+from holdfast.core.array_types import Floats, Integers
 from holdfast.envs import GridMap
 from holdfast.stats.estimates import Estimate
 
 __all__ = ["Visitation", "VisitationStudy"]
 
 NEARLY_ALL = 0.9
-"""Share of all observations that are new, above which they are no places."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+"""If more than this share of all observations is new, observations do not count as places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,32 +28,30 @@ class Visitation:
     Attributes:
         k_max: K, the longest hold.
         mode: ``"dynamic"``, k uniform in 1..K, or ``"fixed"``, always K.
-        episodes: n, episodes played.
-        steps: Steps in all of them.
-        decisions: Options begun in all of them.
-        cut_off: Episodes that did not end and were cut off.
+        episodes: n, number of episodes.
+        steps: Number of steps in all episodes.
+        decisions: Number of options begun in all episodes.
+        cut_off: Number of episodes that did not end and were cut off.
         returns: (n,) sums of the rewards.
-        lengths: (n,) steps of each.
+        lengths: (n,) steps of each episode.
         mean_return: Mean of the returns.
         upper_return: 90 % quantile of the returns: what the better episodes get.
         mean_length: Mean of the lengths.
-        reward_per_step: All rewards divided by all steps: what equal time gives.
-        ends: Share of the episodes that ended in each of the ways of ``outcomes.ENDS``: by a
-            ``"limit"``, or by themselves with a last reward that was ``"better"``, ``"alike"`` or ``"worse"`` than
-            those of going on.
-        successes_per_step: Episodes that succeeded per step of all episodes; None where success is not defined.
+        reward_per_step: All rewards divided by all steps.
+        ends: Share of episodes that ended in each of the ways of ``outcomes.ENDS``: by a ``"limit"``, or by
+            themselves with a last reward that was ``"better"``, ``"alike"`` or ``"worse"`` compared with going on.
+        successes_per_step: Successful episodes per step of all episodes; None if success is undefined.
         failures_per_step: Episodes per step that ended worse than by going on, or by giving up rewards.
-        beats_typical: Share of the episodes whose return is above the median return of the reference, the smallest
-            K of the study. The median counts as known: the interval is that of the share alone.
-        terminated: Share of the episodes that ended by themselves and not by a limit.
-        success: Share of the episodes that met something better than going on as usual, see
-            ``holdfast.advice.visitation.outcomes``; None where that is not defined.
-        steps_to_success: Steps taken on average up to the end of the first such episode; infinite where there was
-            none.
-        counts: Visits of each cell: (50, 50), the first axis of the plane before the second, (S,), or
-            (observations,). An episode's first observation counts as one.
-        visited: Cells visited.
-        coverage: The share of the cells visited by any setting of the study that this one visited.
+        beats_typical: Share of episodes whose return is above the median return of the reference, the smallest K
+            of the study. The median counts as known: the interval is that of the share alone.
+        terminated: Share of episodes that ended by themselves, not by a limit.
+        success: Share of episodes that met something better than going on as usual, see
+            ``holdfast.advice.visitation.outcomes``; None if that is undefined.
+        steps_to_success: Mean number of steps up to the end of the first such episode; infinite if there was none.
+        counts: Visits to each cell: (50, 50) with the plane's first axis before the second, (S,), or
+            (observations,). An episode's first observation counts too.
+        visited: Number of cells visited.
+        coverage: This setting's share of the cells that any setting of the study visited.
     """
 
     k_max: int
@@ -88,18 +83,18 @@ class VisitationStudy:
     """Where random options lead, setting by setting.
 
     Attributes:
-        env_name: What was looked at.
-        seed: The same seed is the same study, bit for bit.
-        budget: How much of each setting.
+        env_name: Environment's name.
+        seed: Random seed; the same seed gives the same study, bit for bit.
+        budget: How long each setting was played.
         loop: ``"compiled"`` or ``"python"``: how it was played.
-        reference: The setting with the smallest K, which others are compared with.
-        usual_reward: Reward of more than half of its steps; None if no reward is that common.
-        going_on: Rewards of its steps that did not end an episode.
-        results: One per setting, mode by mode, in the order of the K that were given.
+        reference: The setting with the smallest K, with which the others are compared.
+        usual_reward: Reward of more than half of the reference's steps; None if no reward is that common.
+        going_on: Rewards of the reference's steps that did not end an episode.
+        results: One per setting, mode by mode, in the given order of K.
         cells: What counts as a place.
-        grid: The map, where the states are the cells of one.
-        goal: Where the goal lies along the first axis of the plane, where that is known: MountainCar's flag.
-        notes: Sentences about what could not be looked at.
+        grid: The map, if the states are its cells.
+        goal: Position of the goal along the plane's first axis, if known: MountainCar's flag.
+        notes: Sentences about what could not be examined.
     """
 
     env_name: str
@@ -119,7 +114,7 @@ class VisitationStudy:
         """The result of one setting.
 
         Raises:
-            KeyError: It is not part of the study.
+            KeyError: The setting is not part of the study.
         """
         for result in self.results:
             if (result.k_max, result.mode) == (k_max, mode):
@@ -128,13 +123,13 @@ class VisitationStudy:
 
     @property
     def has_places(self) -> bool:
-        """Whether places were met again; where nearly every observation was new, there are none to compare."""
+        """Whether places were visited again; if nearly every observation is new, there are none to compare."""
         return not self.cells.are_open or any(
             result.visited <= NEARLY_ALL * (result.steps + result.episodes) for result in self.results
         )
 
     def document(self) -> dict[str, Any]:
-        """Everything but the arrays, of plain types that JSON can hold; None is what is no finite number."""
+        """Everything but the arrays, as plain types that JSON can hold; NaN and infinity become None."""
         names = ("k_max", "mode", "episodes", "steps", "decisions", "cut_off", "visited", "coverage")
         estimates = (
             "mean_return",

@@ -1,8 +1,8 @@
-"""Where random options lead: which places they visit, and what they meet there, for each longest hold K.
+"""Where random options lead: the places that they visit and what they meet there, for each longest hold K.
 
-Before anything is learnt an agent acts at random. Holding random actions longer carries it further from where it
-starts, up to a point; how far, and which K is that point, a study tells for any environment at the cost of its
-steps. ``holdfast.advice.visitation.outcomes`` defines what a success is.
+Before anything is learned, an agent acts at random. Holding random actions longer carries it further from the
+start, up to a point. How far, and up to which K, a study finds out for any environment, at the cost of its steps.
+``holdfast.advice.visitation.outcomes`` defines success.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from holdfast.advice.visitation.outcomes import (
 )
 from holdfast.advice.visitation.random_options import Budget, PythonRoller, Roller, RollOut, Setting
 from holdfast.advice.visitation.results import Visitation, VisitationStudy
+from holdfast.core.array_types import Floats, Integers
 from holdfast.core.checks import check_choice, check_integer
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.stats.estimates import mean_estimate
@@ -55,24 +56,22 @@ __all__ = [
     "study_visitation",
 ]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 STEPS_PER_SETTING = 20_000
-"""Of each setting, unless told."""
+"""Default number of steps for each setting."""
 
 UPPER_QUANTILE = 0.9
-"""Which quantile of the returns says how good the better episodes are."""
+"""The quantile of the returns that shows how good the better episodes are."""
 
 
 class StudyProgress(NamedTuple):
-    """How far a study is.
+    """The progress of a study.
 
     Attributes:
-        fraction: Part that is done, in [0, 1].
-        setting: What is being played.
-        episodes: Episodes done of that setting.
-        steps: Steps done of that setting.
+        fraction: Share of the work that is done, in [0, 1].
+        setting: The setting being played.
+        episodes: Finished episodes of that setting.
+        steps: Finished steps of that setting.
     """
 
     fraction: float
@@ -95,28 +94,29 @@ def study_visitation(
 ) -> VisitationStudy:
     """Play random options and count where they lead.
 
-    At each decision an action is drawn from the action space (uniformly, where that is bounded) and held until k
-    steps are done or the episode ends. Episode number i has the same reset seed in every setting.
+    At each decision an action is drawn from the action space (uniformly, if the space is bounded) and held until k
+    steps are done or the episode ends. Episode i has the same reset seed in every setting.
 
     Args:
         env: A name for ``make_env``, an environment, a callable that makes one, or several environments with the
-            same spaces that take turns. What is made here is closed here.
-        k_values: The K to look at, each once.
+            same spaces that take turns. Environments that are made here are also closed here.
+        k_values: The K to study, each once.
         modes: ``"dynamic"``, k uniform in 1..K, or ``"fixed"``, always K, or both.
-        episodes: How many of each setting.
-        steps: Or: whole episodes of each setting until they have so many steps; 20,000 if neither is given.
-        seed: The same seed is the same study, bit for bit.
-        axes: Two numbers of observations that are vectors or dictionaries of such, or their names with a comma
-            between; None takes the two along which the settings differ most in how evenly they spread (up to 32
+        episodes: Number of episodes of each setting.
+        steps: Instead of ``episodes``: play whole episodes of each setting until they have this many steps
+            (default: 20,000).
+        seed: Random seed; the same seed gives the same study, bit for bit.
+        axes: Two numbers of observations that are vectors or dictionaries of vectors, or their names separated by
+            a comma (default: the two along which the settings differ most in how evenly they spread, for up to 32
             numbers).
-        loop: ``"auto"`` plays compiled where that is exactly the same; ``"python"`` never does; ``"compiled"``
-            refuses other environments.
-        progress: Told now and then how far the study is; may raise to give up.
+        loop: ``"auto"`` uses compiled code if the result is exactly the same; ``"python"`` never does;
+            ``"compiled"`` rejects other environments.
+        progress: Called now and then with the study's progress; may raise to stop the study.
 
     Raises:
-        TypeError: An argument is of the wrong kind.
+        TypeError: An argument has the wrong type.
         ValueError: An argument is out of range.
-        EnvironmentFailedError: The environment raised an exception or gave numbers that are none.
+        EnvironmentFailedError: The environment raised an exception or returned NaN or infinity.
     """
     settings = _settings(k_values, modes)
     budget = _budget(episodes, steps)
@@ -127,8 +127,8 @@ def study_visitation(
         roller = find_compiled(envs[0], seed) if len(envs) == 1 and loop != "python" else None
         if roller is None and loop == "compiled":
             raise InputError(
-                "loop must be 'auto' or 'python' here: compiled are only MountainCar and grids without slips, one "
-                "at a time and in no wrapper that may change them"
+                "loop must be 'auto' or 'python' here: only MountainCar and grids without slips can be compiled, "
+                "one at a time and in no wrapper that may change them"
             )
         visits = visits_in(envs[0], len(settings), axes_in(envs[0], axes), keep=roller is None)
         player: Roller = PythonRoller(envs, visits.encode, seed) if roller is None else roller
@@ -156,7 +156,7 @@ def study_visitation(
 
 @dataclass(eq=False)
 class _Record:
-    """What is known of the episodes of one setting, as they are played."""
+    """The episodes of one setting, collected as they are played."""
 
     setting: Setting
     parts: list[tuple[Floats, Floats, Floats, NDArray[np.bool_], Integers, Integers, NDArray[np.bool_]]]
@@ -184,7 +184,7 @@ class _Record:
 
 
 class _Watched:
-    """A roller that plays every setting so many times, and tells how far it is."""
+    """A roller that plays every setting a number of times and reports its progress."""
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ def _summary(
     onward = going_on(np.concatenate(compared_with.going_on))
     typical = float(np.median(compared_with.joined()[0]))
     columns = [record.joined() for record in records]
-    # Where going on is rewarded and nothing was ever better, there is nothing to succeed in.
+    # If going on is rewarded and nothing was ever better, there is nothing to succeed at.
     goal = (
         usual
         if usual is not None and (usual <= 0.0 or any((best > usual).any() for _, best, *_ in columns))
@@ -245,7 +245,7 @@ def _summary(
     visited, share = coverage(cells.counts)
     all_ends = [ends_of(onward, last, terminated) for _, _, last, terminated, *_ in columns]
     better, alike, worse = (ENDS.index(name) for name in ("better", "alike", "worse"))
-    # Where rewards differ at every step, an end may still stand out.
+    # Even if rewards differ at every step, an end may stand out.
     ends_stand_out = usual is None and any((ends == better).any() for ends in all_ends)
     results = []
     for number, (returns, best, last, terminated, lengths, decisions, cut_off) in enumerate(columns):
@@ -253,7 +253,7 @@ def _summary(
         succeeded = successes(goal, best, last, terminated) if goal is not None else ends == better
         is_defined = goal is not None or ends_stand_out
         success = wilson_estimate(int(succeeded.sum()), n) if is_defined else None
-        # An end that gives what going on gives is none to be sought where going on is rewarded.
+        # If going on is rewarded, an end that gives the same as going on is not one to be sought.
         failed = (ends == worse) | ((ends == alike) & (onward.mean > 0.0))
         results.append(
             Visitation(
@@ -295,12 +295,12 @@ def _settings(k_values: Sequence[int], modes: Sequence[str]) -> list[Setting]:
 
 def _budget(episodes: int | None, steps: int | None) -> Budget:
     if episodes is not None and steps is not None:
-        raise InputError("steps must not be given where episodes are: one of them is the budget")
+        raise InputError("steps must not be given together with episodes: only one of them is the budget")
     if episodes is not None:
         return Budget(check_integer("episodes", episodes), "episodes")
     return Budget(STEPS_PER_SETTING if steps is None else check_integer("steps", steps), "steps")
 
 
 def _reference(settings: Sequence[Setting]) -> Setting:
-    """The smallest K, the first of equals."""
+    """The setting with the smallest K; ties go to the first."""
     return min(settings, key=lambda setting: setting.k_max)
