@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.core import Decision, Option, OptionClock, OptionSpace, PartialHistory
-    from holdfast.deep import EZGreedyDQN, PerDQN, PerTD3, TempoRLDQN, make_vec_env
+    from holdfast.deep import EZGreedyDQN, PerDQN, PerSAC, PerTD3, TempoRLDQN, make_vec_env
     from holdfast.envs import EpisodeLog, GridMap, GridWorld, HoldAction
+    from holdfast.experiments import read_campaign
     from holdfast.mdp import TabularMDP
     from holdfast.policies import load_policy
+    from holdfast.runs import read_runs
     from holdfast.tabular import (
         EZGreedyQLearning,
         MSAQLearning,
@@ -40,6 +42,7 @@ __all__ = [
     "PartialHistory",
     "PerDQN",
     "PerQLearning",
+    "PerSAC",
     "PerTD3",
     "QLearning",
     "TabularMDP",
@@ -48,18 +51,17 @@ __all__ = [
     "__version__",
     "load_policy",
     "make_vec_env",
+    "read_campaign",
+    "read_runs",
 ]
 
-_PACKAGES = ("core", "mdp", "envs", "tabular", "policies", "deep")
+_PACKAGES = ("core", "mdp", "envs", "policies", "runs", "experiments", "tabular", "deep")
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for package in _PACKAGES:
-            module = importlib.import_module(f"holdfast.{package}")
-            if name in module.__all__:
-                return getattr(module, name)
-    raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    from holdfast.core.lazy_names import lazy_names
+
+    return lazy_names(__name__, __all__, _PACKAGES)(name)
 
 
 def __dir__() -> list[str]:

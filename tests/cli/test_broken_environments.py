@@ -209,9 +209,9 @@ def test_what_ends_the_program_elsewhere_is_a_failure_too(verb: str, capsys: pyt
 
 def test_transition_tables_that_cannot_be_read_are_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     for name, sentence in {
-        "Table": "that can be read, and that of Table raised SystemExit: 0",
+        "Table": "readable transition table, and that of Table raised SystemExit: 0",
         "Crooked": "env.P must have the actions of every state",
-        "Rich": "r must hold rewards of at most 1e+30 in size: sums of others are infinite",
+        "Rich": "r must hold rewards of at most 1e+30 in size: larger sums overflow",
     }.items():
         assert sentence in said_by(["solve", f"leaving_robots:{name}"], 2, capsys)
         # Where episodes can be played instead, they are.
@@ -251,7 +251,7 @@ def test_an_environment_without_a_space_is_one_sentence(table: Path, capsys: pyt
     for arguments in (["train"], ["explore"], ["solve"], evaluate):
         said = said_by([*arguments, "leaving_robots:Headless"], 2, capsys)
         assert (
-            "environment 'leaving_robots:Headless' must have an observation_space, and asking for it raised "
+            "environment 'leaving_robots:Headless' must have an observation_space, but asking for it raised "
             in said
         )
 
@@ -259,7 +259,7 @@ def test_an_environment_without_a_space_is_one_sentence(table: Path, capsys: pyt
 def test_observations_without_a_number_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     said = said_by(["train", "leaving_robots:Blind"], 2, capsys)
     assert (
-        "ENV must have observations with at least one number in every part, and those of leaving_robots:" in said
+        "ENV must have observations with at least one number in every part, but those of leaving_robots:" in said
     )
 
 
@@ -289,7 +289,7 @@ def test_what_else_is_in_the_info_does_not_matter() -> None:
 def test_frames_that_make_no_film_are_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for how, sentence in {
         "flat": "a film needs frames with at least one pixel, not of shape (0, 0, 3)",
-        "growing": "a film needs frames of one size, and this environment's change theirs",
+        "growing": "a film needs frames of one size, but those of this environment vary",
     }.items():
         film = ["evaluate", str(table), "--env", "leaving_robots:Robot", "--render", "film.gif"]
         assert said_by([*film, "--env-kwargs", f"how={how}"], 2, capsys).endswith(sentence)

@@ -60,7 +60,7 @@ def test_the_full_one_at_a_tiny_budget(
     typed = out[out.index("  holdfast train") : out.index("-o demo/dqn")].replace("\\\n", " ")
     assert "--algo perdqn --steps 400" in " ".join(typed.split())
     assert main(["demo", "--seed", "4"]) == 2
-    assert "demo/perdqn holds a run with" in capfd.readouterr().err
+    assert "demo/perdqn contains a run with" in capfd.readouterr().err
 
 
 def test_commands_can_be_typed_where_the_program_is_not_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_stopped_it_goes_on(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 143
-    assert error.splitlines()[-1] == "holdfast demo: the same command goes on from there"
+    assert error.splitlines()[-1] == "holdfast demo: type the same command again to continue"
     assert "Traceback" not in error
     steps = {name: RunFolder(tmp_path / "here" / name).status() for name in ("perdqn", "dqn")}
     assert all(status.status == "resumable" for status in steps.values())
@@ -104,7 +104,7 @@ def test_stopped_it_goes_on(tmp_path: Path) -> None:
     again = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         for line in again.stderr or ():
-            if "going on in here/perdqn from step" in line:
+            if "continuing in here/perdqn from step" in line:
                 break
         wait_until(lambda: all(status_of(tmp_path, name) == "in use" for name in steps))
         again.kill()

@@ -15,6 +15,7 @@ from holdfast.policies.evaluation import evaluation_seeds
 from holdfast.policies.opened import open_policy
 from holdfast.policies.tolerance_sweep import sweep_tolerance, sweep_values
 from tests.cli.test_main import imported_by
+from tests.files.seals import seal_anew
 from tests.runs.small_runs import trained_of_each_kind
 
 
@@ -52,6 +53,19 @@ def test_the_table_on_the_screen(runs: Path, capsys: pytest.CaptureFixture[str])
     assert max(map(len, lines)) <= 80
     one = shown_by([str(runs / "table" / "policy"), "--episodes", "1"], capsys)
     assert "interval" not in one
+
+
+def test_one_is_not_counted_as_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "cliff", "--algo", "q", "--episodes", "1", "--name", "one"]) == 0
+    trained = capsys.readouterr().out
+    assert " steps, 1 episode, " in trained
+    assert "  return, last episode  " in trained
+    assert "one every step\n" in shown_by(["one", "--episodes", "1"], capsys)
+    assert "1 episode\n" in shown_by(["one", "--episodes", "1"], capsys)
+    assert ": 1 episode per tolerance\n" in shown_by(["one", "--episodes", "1", "--sweep-tolerance"], capsys)
 
 
 def test_more_tolerance_decides_less_often(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,6 +177,7 @@ def test_code_is_run_only_when_it_is_named(
     (tmp_path / "run").mkdir()
     (tmp_path / "run/policy.safetensors").write_bytes((runs / "table/policy/policy.safetensors").read_bytes())
     (tmp_path / "run/policy.json").write_text(json.dumps(state))
+    seal_anew(tmp_path / "run/policy.json")
     assert main(["evaluate", str(tmp_path / "run")]) == 2
     assert "--env must be given to run some_robots:robot" in capsys.readouterr().err
     assert not mark.exists()
@@ -172,8 +187,11 @@ def test_code_is_run_only_when_it_is_named(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "there is no folder 'nowhere'"),
-        (["table/config.json"], "is read with PerDQN.load"),
+        (
+            ["nowhere"],
+            "RUN_OR_POLICY must be the folder of a run or of a policy, and there is no folder 'nowhere'",
+        ),
+        (["table/config.json"], "with PerDQN.load)"),
         (["table", "--episodes", "0"], "--episodes must be a whole number of at least 1"),
         (["table", "--seed", "-1"], "--seed must be a whole number of at least 0"),
         (["table", "--decision-tolerance", "-1"], "--decision-tolerance must be"),
@@ -197,7 +215,7 @@ def test_code_is_run_only_when_it_is_named(
         (["network", "-o", "there", "--axes", "0," + "9" * 5000], "--axes must be two different ones"),
         (["network", "-o", "network/config.json"], "network/config.json: File exists"),
         (["network", "-o", "there", "--axes", "0,9"], "--axes must be two different ones of cart position"),
-        (["table", "-o", "there", "--axes", "0,1"], "--axes must not be given where observations are no vectors"),
+        (["table", "-o", "there", "--axes", "0,1"], "--axes must not be given if observations are not vectors"),
         (["network", "--env", "cliff"], "the policy was trained for other observations"),
     ],
 )

@@ -67,7 +67,7 @@ def test_a_grid_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (lowest,) = [line for line in lines if "← lowest" in line]
     assert lowest.split()[0] == "4"
     assert lowest.split()[2] == "0.930"
-    assert "k_max = 4: there Kemeny's constant of 30 steps" in text
+    assert "k_max = 4: Kemeny's constant of 30 steps" in text
     assert "If every action had to be held for the same k steps" in text
     assert lines[-4:-2] == ["wrote out/explore.json", "wrote out/explore.png"]
     assert lines[-2:] == ["", "next: holdfast train zigzag --k-max 4"]
@@ -199,7 +199,7 @@ def test_a_skip_without_a_value_and_a_long_name_stay_within_the_screen(
     lines = capsys.readouterr().out.splitlines()
     assert "  1             -2     0" in lines
     assert "  2              –     –" in lines
-    assert "k = 2: without discount, holding every action for 2 steps has no finite value." in lines
+    assert "k = 2: without a discount, holding every action for 2 steps has no finite" in lines
     assert all(len(line) <= 80 for line in lines)
 
 
@@ -235,7 +235,7 @@ def test_what_the_residual_may_hide_decides_whether_an_index_ranks() -> None:
         "here: the residual may hide up to 33 (value − B_k), and the values are only 6.5 apart." in text
     )
     certain = [replace(row, index=row.value - 0.1 * row.k) for row in rows if row.value is not None]
-    assert "not the skips: of these policies that of k = 1 has the largest, -6.5." in said(*certain)
+    assert "not the skips. The largest is that of k = 1: -6.5." in said(*certain)
 
 
 def test_of_numbers_that_say_nothing_none_is_the_largest() -> None:
@@ -243,7 +243,7 @@ def test_of_numbers_that_say_nothing_none_is_the_largest() -> None:
     two, four = SkipEstimate(2, 500, -90.0, 0.0, 1.0, -91.0), SkipEstimate(4, 500, -99.0, 9.0, 1.0, -99.5)
     assert "B_k ranks" not in said(empty, two)
     text = said(empty, two, four)
-    assert "of these policies that of k = 2 has the largest, -91." in text
+    assert "The largest is that of k = 2: -91." in text
     assert "than with k = 2, for multiples of it." in text
 
 
@@ -252,7 +252,7 @@ def test_a_multiple_that_came_out_better_tells_how_far_estimates_are_off() -> No
         SkipEstimate(k, 500, value, -63.0 - value, 1.0, value)
         for k, value in ((1, -63.0), (2, -100.0), (3, -99.0), (4, -72.7))
     )
-    off = "k = 4 came out 27.3 above k = 2: differences of that size mean nothing here."
+    off = "k = 4 came out 27.3 above k = 2: differences of that size are noise here."
     assert off in said(one, two, three, four)
     assert "came out" not in said(one, two, three)
     assert "k = 2 came out 0.5 above k = 1" in said(one, replace(two, value=-62.5, loss=-0.5))
@@ -260,7 +260,7 @@ def test_a_multiple_that_came_out_better_tells_how_far_estimates_are_off() -> No
 
 def test_where_samples_are_few_it_is_said_what_to_do() -> None:
     one = SkipEstimate(1, 500, -90.0, 0.0, 1.0, -91.0)
-    hint = "train with a larger --k-max, or with random options (see: holdfast docs fixed_skip)."
+    hint = "train with a larger --k-max or with random options (see: holdfast docs fixed_skip)."
     assert hint in said(one, SkipEstimate(8, 12, note="12 samples of holding for 8 steps are too few"))
     assert hint not in said(one)
 
@@ -306,30 +306,30 @@ def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "ENV or --run must be given, and not both"),
-        (["cliff", "--run", "there"], "ENV or --run must be given, and not both"),
+        ([], "give either ENV or --run\n"),
+        (["cliff", "--run", "there"], "give either ENV or --run, not both"),
         (
             ["cliff", "--k-max", "1,two"],
-            "--k-max must be whole numbers from 1 to 999,999 with commas between, not '1,two'",
+            "--k-max must be whole numbers from 1 to 999,999, separated by commas, not '1,two'",
         ),
         (
             ["cliff", "--k-max", "0"],
-            "--k-max must be whole numbers from 1 to 999,999 with commas between, not '0'",
+            "--k-max must be whole numbers from 1 to 999,999, separated by commas, not '0'",
         ),
-        (["cliff", "--k-max", ""], "--k-max must be whole numbers from 1 to 999,999 with commas between, not ''"),
+        (["cliff", "--k-max", ""], "--k-max must be whole numbers from 1 to 999,999, separated by commas, not ''"),
         (["cliff", "--horizon", "0"], ": --horizon must be a whole number of at least 1, not 0"),
-        (["cliff", "--k-max", "1000000"], "from 1 to 999,999 with commas between, not '1000000'"),
+        (["cliff", "--k-max", "1000000"], "from 1 to 999,999, separated by commas, not '1000000'"),
         (["cliff", "--budget", "1e12"], ": --budget must be at most 1,000,000,000, not 1,000,000,000,000"),
-        (["cliff", "--budget", "9"], ": --budget is about played episodes: give --study visits with it"),
-        (["cliff", "--axes", "0,1"], ": --axes is about played episodes: give --study visits with it"),
-        (["cliff", "--fixed"], ": --fixed is about played episodes: give --study visits with it"),
+        (["cliff", "--budget", "9"], ": --budget must be given with --study visits, which plays episodes"),
+        (["cliff", "--axes", "0,1"], ": --axes must be given with --study visits, which plays episodes"),
+        (["cliff", "--fixed"], ": --fixed must be given with --study visits, which plays episodes"),
         (
             ["CartPole-v1", "--horizon", "30"],
-            ": --horizon is about the chain, and there is no transition table here",
+            ": --horizon is about the chain, but there is no transition table here",
         ),
         (
             ["CartPole-v1", "--gamma", "0.9"],
-            ": --gamma is about exact frame skips, and there is no transition table",
+            ": --gamma is about exact frame skips, but there is no transition table",
         ),
         (["cliff", "--budget", "0"], ": --budget must be a whole number of at least 1, not 0"),
         (["cliff", "--gamma", "1.5"], ": --gamma must be a number in [0, 1], not 1.5"),
@@ -341,7 +341,7 @@ def test_fixed_skips_of_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["FrozenLake-v1", "--holes", "wall", "--study", "chain"], ": --holes must be 'restart'"),
         (["no_such_module:make"], "importing no_such_module raised ModuleNotFoundError"),
         (["CliffHanger-v0"], "CliffHanger"),
-        (["--run", "nowhere"], ": --run must be the folder of a run of holdfast train, and 'nowhere' is none"),
+        (["--run", "nowhere"], ": --run must be the folder of a run of holdfast train, but 'nowhere' is not one"),
         (["MountainCar-v0", "--axes", "position,height", "--budget", "10"], "axes"),
     ],
 )

@@ -50,7 +50,7 @@ def test_what_is_printed(
         "  decision tolerance 0.0 (in the graph)",
         "  interrupt margin none (in the metadata)",
     ]
-    assert lines[10].startswith("  10,000 of 10,000 decisions equal, largest difference of a value ")
+    assert lines[10].startswith("  10,000 of 10,000 decisions equal, largest difference in value ")
     assert float(lines[10].split()[-1]) < 1e-5
     assert max(map(len, lines)) <= 80
 
@@ -131,11 +131,11 @@ def test_states_that_count_from_1(
 def test_near_ties_are_said() -> None:
     from holdfast.cli.export import _as_text
     from holdfast.policies.export import Export
-    from holdfast.policies.export_check import Check
+    from holdfast.policies.export_check import ExportCheck
 
-    out = _as_text(Export(Path("x.onnx"), 2_500_000, (), (), {}, Check(10_000, 2, 1e-7)))
+    out = _as_text(Export(Path("x.onnx"), 2_500_000, (), (), {}, ExportCheck(10_000, 2, 1e-7)))
     assert "2.5 MB" in out
-    assert "  9,998 of 10,000 decisions equal, 2 other ones by rounding between equals, largest" in out
+    assert "  9,998 of 10,000 decisions equal, 2 differ by rounding between equal values, largest" in out
 
 
 def test_a_table_is_exported_without_torch_and_without_a_word(runs: Path, tmp_path: Path) -> None:
@@ -161,11 +161,13 @@ def test_the_help_is_quick_and_narrow(capsys: pytest.CaptureFixture[str], monkey
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere", "x.onnx"], "there is no folder 'nowhere'"),
-        ([".", "x.onnx"], ". has no policy yet: a run's first evaluation, or its end, makes one"),
+        (
+            ["nowhere", "x.onnx"],
+            "RUN_OR_POLICY must be the folder of a run or of a policy, and there is no folder 'nowhere'",
+        ),
+        ([".", "x.onnx"], ". has no policy yet: a run stores one at its first evaluation or at its end"),
         (["table", "x.pt"], "FILE must end in .onnx, not 'x.pt'"),
         (["table", "x"], "FILE must end in .onnx, not 'x'"),
-        (["table", "no/x.onnx"], "FILE must be in a folder that exists, and there is no folder 'no'"),
         (["table", "folder.onnx"], "FILE must be a file, and 'folder.onnx' is a folder"),
         (["table", "x.onnx", "--check", "0"], "--check must be a whole number of at least 1, not 0"),
         (["table", "x.onnx", "--check", "-3"], "--check must be a whole number of at least 1, not -3"),

@@ -253,7 +253,7 @@ register("Robot-v0", lambda **given: Robot(**given))
         ("solve robots:Oddest", 2, "env.P must have the actions of every state"),
         ("solve robots:Uncertain", 2, "env.initial_state_distrib must be probabilities"),
         ("solve robots:Broken", 2, "and that of Broken raised KeyError: 'model'"),
-        ("solve robots:Robot", 2, ": MAP_OR_ENV must show its transition table"),
+        ("solve robots:Robot", 2, ": MAP_OR_ENV must expose its transition table"),
         ("explore robots:Robot --study chain", 2, ": --study must be 'visits' or 'auto' without"),
         (
             "train CartPole-v1 --set policy_kwargs={'optimizer_kwargs':{'betas':[2,3]}}",

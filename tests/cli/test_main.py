@@ -11,6 +11,7 @@ import pytest
 
 import holdfast
 from holdfast.cli import main
+from holdfast.cli.main import _VERBS
 
 HEAVY = ("torch", "numba", "gymnasium", "scipy", "matplotlib", "stable_baselines3")
 
@@ -40,18 +41,26 @@ def test_no_verb_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "solve" in out
 
 
-def test_help_fits_into_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("verb", ["", *_VERBS])
+def test_help_fits_into_80_columns(
+    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for arguments in (["--help"], ["solve", "--help"]):
-        main(arguments)
-    for line in capsys.readouterr().out.splitlines():
-        assert len(line) <= 80
+    assert main([verb, "--help"] if verb else ["--help"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["frobnicate"], "holdfast: VERB must be one of demo, train, evaluate, "),
+        (["frobnicate"], "reproduce, doctor, docs, not 'frobnicate' (see holdfast --help)"),
+        (
+            ["demo", "--seed", "x"],
+            "holdfast demo: --seed must be a whole number, not 'x' (see holdfast demo --help)",
+        ),
+        (["solve", "cliff", "--gamma", "high"], "holdfast solve: --gamma must be a number, not 'high' (see"),
+        (["solve", "cliff", "--k-max"], "holdfast solve: argument --k-max: expected one argument (see"),
         (["solve"], "the following arguments are required: MAP_OR_ENV"),
         (["solve", "cliff", "--k-max", "many"], "--k-max"),
         (["solve", "cliff", "--nonsense"], "unrecognized arguments: --nonsense"),

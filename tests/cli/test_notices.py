@@ -68,7 +68,7 @@ def test_quiet_is_quiet(tmp_path: Path) -> None:
 def test_where_nothing_can_be_kept_no_reuse_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_LOCATOR_CLASSES", "ZipCacheLocator")
     (said,) = notices_in(stderr_of(["-c", SMALL.format(False)], tmp_path / "cache"))
-    assert said.startswith("holdfast train: compiling machine code, as in every run: it cannot be kept here")
+    assert said.startswith("holdfast train: compiling machine code, as in every run: the cache is not writable")
 
 
 def test_where_compiling_is_switched_off_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     [
         ("", InputError("n_envs must be 1 for q", "n_envs"), "--n-envs must be 1 for q"),
         ("", InputTypeError("environment must be a text", "environment"), "ENV must be a text"),
-        ("", InputError("env must show its table", "env"), "ENV must show its table"),
+        ("", InputError("env must expose its table", "env"), "ENV must expose its table"),
         ("", InputError("out must be a folder", "out"), "--out must be a folder"),
         (
             "",

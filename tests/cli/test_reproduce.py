@@ -15,7 +15,7 @@ from holdfast.cli.campaigns import CampaignTable, table_lines
 from holdfast.experiments.campaign import Failure, Standing
 from holdfast.experiments.figures import LABELS, find_experiment
 from holdfast.experiments.spec import Job
-from holdfast.experiments.store import read_campaign
+from holdfast.experiments.store import read_manifest_and_rows
 from holdfast.mdp import q_star_options
 from tests.experiments.campaigns import prepare
 
@@ -51,7 +51,7 @@ def test_the_errors_of_synchronous_learning(capsys: pytest.CaptureFixture[str]) 
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     experiment = find_experiment("sync")
-    _, rows = read_campaign(Path("sync"), experiment)
+    _, rows = read_manifest_and_rows(Path("sync"), experiment)
     # Before the first iteration: the error of N(0, 1) values, which are those of the runs' seeds.
     from holdfast.envs import make_env
     from holdfast.tabular import learn_synchronously
@@ -155,8 +155,8 @@ def test_a_picture_that_fails_is_one_sentence(capsys: pytest.CaptureFixture[str]
 def test_numbers_have_notes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "sync_env"]) == 0
     out = capsys.readouterr().out
-    assert "- The 6x6 map is holdfast's own: that of the paper cannot be recovered" in out
-    assert "At scale smoke" not in out  # it is the same at every scale
+    assert "- The 6x6 map is holdfast's own: the paper's cannot be recovered" in out
+    assert "Scale smoke" not in out  # it is the same at every scale
     assert all(len(line) <= 79 for line in out.splitlines())
     assert main(["reproduce", "ladders:STEPS"]) == 0
     assert "\n- " not in capsys.readouterr().out
@@ -166,7 +166,7 @@ def test_numbers_have_notes(capsys: pytest.CaptureFixture[str]) -> None:
     next(iter(manifest["jobs"].values()))["session"] = 1
     path.write_text(json.dumps(manifest))
     assert main(["plot", "ladders:STEPS"]) == 0
-    assert "- The rows were made by different commits or versions" in capsys.readouterr().out
+    assert "- The rows come from different commits or versions" in capsys.readouterr().out
 
 
 def test_rows_that_were_changed_are_made_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,9 +208,28 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         ("reproduce sync --only rule=w", "--only rule must be one of q; combined; all, not 'w'"),
         ("reproduce sync --only seed=5-9", "--only seed must be one of 0, not '5-9'"),
         ("reproduce sync --keep x --csv x.csv", "--csv must not be given with --keep, which runs nothing"),
-        ("reproduce sync --keep x", "x must be the folder of a campaign, and has no manifest.json"),
+        *(
+            (
+                f"reproduce sync --keep x {option}",
+                f"{option.split()[0]} must not be given with --keep, which runs nothing",
+            )
+            for option in (
+                "--scale paper",
+                "--jobs 0",
+                "--engine ray",
+                "--cpus-per-job 2",
+                "--gpus-per-job 1",
+                "--job-timeout 9",
+                "--retries 2",
+                "--step-timeout 9",
+            )
+        ),
+        ("reproduce list --resume", "--resume must not be given with list, which runs nothing"),
+        ("reproduce list --keep x", "--keep must not be given with list, which runs nothing"),
+        ("reproduce list --with q", "--with must not be given with list, which runs nothing"),
+        ("reproduce sync --keep x", "x must be the folder of a campaign, but has no manifest.json"),
         ("reproduce sync --csv x.txt", "--csv must name a file that ends in .csv, not 'x.txt'"),
-        ("reproduce sync --csv ladders.py/x.csv", "in a folder that can be written to, and ladders.py is none"),
+        ("reproduce sync --csv ladders.py/x.csv", "in a writable folder, and ladders.py is not one"),
         ("plot fig:sync -o x.gif", "-o must end in .png, .pdf or .svg, not 'x.gif'"),
         (
             "plot ladders:STEPS",
@@ -220,15 +239,15 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         ("reproduce sync --address x:1", "--address must be given with --engine ray"),
         ("reproduce sync --engine ray --cpus-per-job 0", "--cpus-per-job must be a finite number above 0"),
         ("reproduce sync --engine ray --gpus-per-job -1", "--gpus-per-job must be a finite number of at least 0"),
-        ("reproduce sync --scale huge", "invalid choice: 'huge'"),
+        ("reproduce sync --scale huge", "--scale must be one of smoke, laptop, paper, not 'huge' (see"),
         ("reproduce sync -o ladders.py", "the campaign's folder must be a folder, but ladders.py is a file"),
         ("reproduce sync -o .", "must be empty or hold a campaign"),
-        ("reproduce ladders:NO_EXPERIMENT", "must be a holdfast.experiments.spec.Experiment, and is none"),
+        ("reproduce ladders:NO_EXPERIMENT", "must be a holdfast.experiments.spec.Experiment, but is not"),
         ("reproduce nowhere:AT_ALL", "importing nowhere raised ModuleNotFoundError"),
         ("plot fig:mtcar", "fig:mtcar has no stored rows yet in results/reproduce: run holdfast reproduce mtcar"),
         ("plot fig:sync here", "fig:sync has no stored rows yet in here: run holdfast reproduce sync"),
         ("plot fig:sinc", "did you mean sync or sync_val?"),
-        ("plot fig:sync a b", "must be given with one folder of rows at most"),
+        ("plot fig:sync a b", "must be given with at most one folder of rows"),
         ("plot fig:sync --window 5", "--window must not be given with fig:sync"),
     ],
 )

@@ -117,7 +117,7 @@ def test_no_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"no runs in {tmp_path}\n"
     assert main(["runs", str(tmp_path / "nowhere")]) == 2
-    assert "DIR must be one with runs" in capsys.readouterr().err
+    assert "DIR must contain runs" in capsys.readouterr().err
 
 
 def test_listing_needs_no_torch(folder: Path) -> None:
@@ -151,8 +151,8 @@ def test_plot_draws_the_holds_of_one_run(folder: Path, tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "RUN must be the folder of a run, or one that holds such, and 'nowhere' is none"),
-        (["."], "holds none"),
+        (["nowhere"], "RUN must be a run's folder, or a folder that contains runs, and 'nowhere' does not exist"),
+        (["."], "contains no runs"),
         (["one", "-o", "curves.gif"], "-o must end in .png, .pdf or .svg"),
         (["one", "--window", "0"], "--window must be a whole number of at least 1"),
         (["zero"], "config.json is damaged"),

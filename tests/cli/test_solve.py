@@ -116,7 +116,7 @@ def test_gymnasium_ids(name: str, capsys: pytest.CaptureFixture[str], tmp_path: 
         (["cliff", "--gamma", "nan"], ": --gamma must be a number in [0, 1], not nan"),
         (["clif"], "did you mean 'cliff'?"),
         (["no/such/map.txt"], "no/such/map.txt"),
-        (["CartPole-v1"], "must show its transition table"),
+        (["CartPole-v1"], "must expose its transition table"),
         (["ragged.txt"], "ragged.txt"),
         (["cliff", "-o", "ragged.txt"], "ragged.txt"),
     ],
@@ -316,7 +316,7 @@ def test_prices_by_chance_have_no_path(capsys: pytest.CaptureFixture[str]) -> No
         (["--persistences", "2,4"], "--persistences must begin with 1 and increase, as [1, 2, 4, 8] does"),
         (["--persistences", "1,4,2"], "--persistences must begin with 1 and increase, as [1, 2, 4, 8] does"),
         (["--persistences", "1,2,2"], "--persistences must begin with 1 and increase, as [1, 2, 4, 8] does"),
-        (["--prices", "--gamma", "1"], "--gamma must be below 1 to weigh returns against decisions"),
+        (["--prices", "--gamma", "1"], "--gamma must be below 1: otherwise endless decisions"),
     ],
 )
 def test_costs_and_sets_that_are_refused(

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from holdfast.cli import main
+from holdfast.experiments.sweep import grid_jobs, train_options
 from holdfast.files import read_rows
 from holdfast.runs import find_runs, train
+from holdfast.runs.options import make_config
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +70,7 @@ def test_a_training_without_an_episode_is_said_to_be_too_short(capsys: pytest.Ca
     command = "sweep --env MountainCar-v0 --grid k_max=1 --steps 20 --seeds 1 --set learning_starts=10 -o s"
     assert main(command.split()) == 1
     out = capsys.readouterr().out
-    assert "no episode ended within the steps that were trained: train for more" in out
+    assert "no episode ended within the trained steps: train for more" in out
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_a_discount_that_was_given_stays(tmp_path: Path) -> None:
         ("--grid env.k=1 --env-kwargs k=2", "--grid and --env-kwargs must not both name 'k'"),
         ("--grid k=1,2", "--grid names 'k', which perdqn does not have"),
         ("--grid env.=1", "--grid must be NAME=V1,V2,... or env.NAME=V1,V2,..."),
-        ("", "--grid, --k-max or --persistences must be given"),
+        ("", "give the values to compare with --grid, --k-max or --persistences"),
         ("--k-max 1,2 --grid k_max=4", "give --k-max or --grid k_max, not both"),
         ("--algo q --k-max 2,4", "--k-max must not be given for q, which holds every action for one step"),
         ("--algo q --grid k_max=2,4", "--grid: k_max must not be given for q, which holds every action"),
@@ -212,3 +214,16 @@ def test_bad_sets_of_persistences(given: str, sentence: str, capsys: pytest.Capt
     shown = capsys.readouterr().err
     assert sentence in shown
     assert shown.count("\n") == 1
+
+
+def test_every_option_of_a_training_counts_or_is_refused() -> None:
+    options = {"environment": "CartPole-v1", "algo": "dqn", "steps": 100}
+    given = {"n-envs": 4, "eval_episodes": 2, "threads": 2, "label": "cart"}
+    _, (job,) = grid_jobs({**options, **given}, {"gamma": [0.9]}, 1)
+    config = make_config(train_options(job.setting))
+    assert (config.n_envs, config.eval_episodes, config.threads, config.label) == (4, 2, 2, "cart")
+    assert config.arguments["gamma"] == 0.9
+    for name, value in (("seed", 3), ("checkpoint-every", 5.0), ("keep_checkpoints", 3)):
+        plain = name.replace("-", "_")
+        with pytest.raises(ValueError, match=f"options must not have '{plain}', which a sweep sets"):
+            grid_jobs({**options, name: value}, {"gamma": [0.9]}, 1)

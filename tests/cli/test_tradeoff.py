@@ -73,7 +73,7 @@ def test_trained_policies(capsys: pytest.CaptureFixture[str]) -> None:
         ("cliff --costs=-1", "--costs must be a finite number of at least 0, not -1.0"),
         ("cliff --costs nan", "--costs must be a finite number of at least 0, not nan"),
         ("cliff --costs 0,0", "--costs must be different numbers of at least 0, not [0.0, 0.0]"),
-        ("cliff --costs x", "argument --costs: invalid list of numbers value: 'x' (see holdfast tradeoff --help)"),
+        ("cliff --costs x", "--costs must be a list of numbers, not 'x' (see holdfast tradeoff --help)"),
         ("cliff --steps 10", "--steps must not be given for cliff, which is solved, not trained"),
         ("cliff --gamma 1", "--gamma must be a number in [0, 1), not 1"),
         ("cliff --episodes 0", "--episodes must be a whole number of at least 1, not 0"),

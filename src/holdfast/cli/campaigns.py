@@ -1,9 +1,10 @@
-"""Running a campaign from the command line: the live table, what is said at its end, the picture."""
+"""Run a campaign from the command line: the live table, the closing lines and the picture."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -47,25 +48,25 @@ def run_and_show(
     code: str | None,
     chosen: Sequence[Job] | None = None,
 ) -> int:
-    """Run the jobs that are not done, draw what is stored, print.
+    """Run the jobs that are not done yet, draw the stored rows and print the numbers.
 
     Args:
-        experiment: Whose jobs they are.
-        jobs: All of them.
-        folder: The campaign's.
-        engine: Where they are run.
-        arguments: With ``verb``, ``resume`` and ``csv``, perhaps ``scale`` and ``fresh``.
-        stop: Whether to stop.
-        standings: Of all campaigns of this command, by name.
+        experiment: The experiment.
+        jobs: All its jobs.
+        folder: The campaign's folder.
+        engine: Where jobs run.
+        arguments: The parsed command line: ``verb``, ``resume`` and ``csv``; optionally ``scale`` and ``fresh``.
+        stop: Set when a signal asks to stop.
+        standings: How each campaign of this command stands, by name.
         code: Folder with the user's own modules.
-        chosen: The jobs that are to be run; None for all.
+        chosen: The jobs to run; None for all.
 
     Returns:
         The exit code.
     """
     from holdfast.experiments.campaign import run_campaign
     from holdfast.experiments.shared_rows import kept_folders
-    from holdfast.experiments.store import read_campaign
+    from holdfast.experiments.store import read_manifest_and_rows
     from holdfast.experiments.tables import write_csv
 
     table = CampaignTable(sys.stderr)
@@ -96,36 +97,35 @@ def run_and_show(
     table.close(standings)
     results().write("\n".join(_closing_lines(experiment.label, standing, folder)) + "\n")
     if standing.is_stopped:
-        sys.stderr.write(
-            f"holdfast {arguments.verb}: stopped; the same command with --resume goes on from there\n"
-        )
+        sys.stderr.write(f"holdfast {arguments.verb}: stopped; type the command again with --resume to continue\n")
         return stop.exit_code
     if standing.done or standing.others:
-        manifest, rows = read_campaign(folder, experiment)
+        manifest, rows = read_manifest_and_rows(folder, experiment)
         show(experiment, manifest, rows, folder / f"{picture_name(experiment)}.png")
         if arguments.csv is not None:
             results().write(f"wrote {write_csv(rows, arguments.csv)}\n")
+        results().write(f"to look at it: holdfast report {shlex.quote(str(folder))}\n")
     results().flush()
     return 0 if standing.done == standing.total else 1
 
 
 def check_csv(path: Path | None) -> None:
-    """ValueError if rows cannot be written to ``--csv``."""
+    """Raise InputError if rows cannot be written to ``--csv``."""
     if path is None:
         return
     if path.suffix != ".csv" or path.is_dir():
         raise InputError(f"--csv must name a file that ends in .csv, not {str(path)!r}")
     if path.parent.exists() and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
-        raise InputError(f"--csv must name a file in a folder that can be written to, and {path.parent} is none")
+        raise InputError(f"--csv must name a file in a writable folder, and {path.parent} is not one")
 
 
 def show(experiment: Experiment, manifest: Manifest, rows: Table, picture: Path) -> None:
-    """Print the numbers and what is to be said of them, and write the picture."""
+    """Print the numbers with their notes, and write the picture."""
     from holdfast.draw import save_figure
     from holdfast.experiments.tables import table_length
 
     if table_length(rows) == 0:
-        raise InputError(f"{experiment.label} has jobs that are done and no rows: there is nothing to show")
+        raise InputError(f"{experiment.label} has finished jobs but no rows: there is nothing to show")
     lines = _asked(experiment, "summary", lambda: experiment.summary(rows))
     title = textwrap.fill(experiment.title, _COLUMNS)
     results().write(f"\n{title}\n\n" + "\n".join(lines) + "\n\n")
@@ -140,16 +140,14 @@ def _notes(experiment: Experiment, manifest: Manifest) -> list[str]:
     notes = list(experiment.notes)
     is_small = manifest.scale == "smoke" and experiment.jobs("smoke") != experiment.jobs("paper")
     if is_small and experiment.label.startswith("fig:"):
-        notes.append(
-            "At scale smoke everything is run for a moment, to see that it works: the numbers mean little."
-        )
+        notes.append("Scale smoke only shows that everything runs: do not read anything into these numbers.")
     if not manifest.is_of_one_version:
-        notes.append("The rows were made by different commits or versions; manifest.json says which by which.")
+        notes.append("The rows come from different commits or versions; manifest.json lists them.")
     return [f"- {note}" for note in notes]
 
 
 def _asked(experiment: Experiment, what: str, ask: Callable[[], T]) -> T:
-    """What an experiment answers; one of a user's own may raise anything."""
+    """Call an experiment; a user's own may raise anything."""
     if experiment.label.startswith("fig:"):
         return ask()
     try:
@@ -162,8 +160,8 @@ def _asked(experiment: Experiment, what: str, ask: Callable[[], T]) -> T:
 
 
 def picture_name(experiment: Experiment) -> str:
-    """What the files of an experiment are called."""
-    from holdfast.runs.config import file_name
+    """The file name of an experiment."""
+    from holdfast.runs.options import file_name
 
     return file_name(experiment.name)
 
@@ -176,7 +174,8 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
     if standing.planned is not None:
         where += f", with rows of {standing.done + standing.others} of {standing.planned} jobs in all"
     if standing.total == standing.before:
-        return [f"{name}: all {standing.total} jobs were done already", where]
+        told = "its only job was" if standing.total == 1 else f"all {standing.total} jobs were"
+        return [f"{name}: {told} done already", where]
     told = f"{name}: {standing.done} of {standing.total} jobs done"
     now = standing.done - standing.before - standing.taken
     if standing.taken:
@@ -196,10 +195,10 @@ def _closing_lines(name: str, standing: Standing, folder: Path) -> list[str]:
 
 
 class CampaignTable:
-    """Shows how campaigns stand; nothing where the stream is no terminal.
+    """A live table of campaigns; shows nothing if the stream is not a terminal.
 
     Args:
-        stream: Where to.
+        stream: Where to print.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -209,7 +208,7 @@ class CampaignTable:
         self._not_before = 0.0
 
     def show(self, standings: Mapping[str, Standing]) -> None:
-        """Draw the table anew, over the one before."""
+        """Redraw the table in place."""
         now = time.monotonic()
         if not self._is_shown or now < self._not_before:
             return
@@ -222,7 +221,7 @@ class CampaignTable:
         self._height = len(lines)
 
     def close(self, standings: Mapping[str, Standing]) -> None:
-        """Draw the table a last time, and leave it there."""
+        """Draw the table one last time and leave it there."""
         self._not_before = 0.0
         self.show(standings)
         self._height = 0
@@ -232,9 +231,9 @@ def table_lines(standings: Mapping[str, Standing], columns: int, height: int) ->
     """The table: a line for each campaign, and one for each job that is running.
 
     Args:
-        standings: By the campaigns' names.
-        columns: Width that there is.
-        height: Lines that there are.
+        standings: How each campaign stands, by name.
+        columns: Available width.
+        height: Available lines.
     """
     from holdfast.runs.progress import duration
 

@@ -1,4 +1,4 @@
-"""``holdfast demo``: an agent that holds its actions beside one that does not, from nothing to pictures."""
+"""``holdfast demo``: an agent that holds its actions beside one that does not, from scratch to pictures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_output, add_verb
+from holdfast.cli.verbs import add_output, add_seed, add_verb
 from holdfast.core.errors import InputError
 from holdfast.runs.stopping import StopRequest, stop_on_signals
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
-Train PerDQN on MountainCar-v0 from nothing to a policy that reaches the flag,
-with plain DQN beside it, and draw what they learned. About a minute on two
-cores. With --quick, PerQ-learning and Q-learning on a grid, in half a minute.
-Stopped, it goes on where it was when it is started again.
+Train PerDQN on MountainCar-v0 from scratch to a policy that reaches the flag,
+with plain DQN beside it, and draw what they learned: a minute or two on two
+cores. With --quick: PerQ-learning and Q-learning on a grid, in half a minute.
+If it stops, start it again and it continues where it was.
 """
 
 _WAITING = 0.2
-"""Seconds between two looks at the other training."""
+"""Seconds between two checks on the other training."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Demo:
     """Two trainings to compare.
 
     Attributes:
-        environment: Where.
+        environment: Name of the environment.
         agents: Names of the two algorithms; the first is the one to look at.
-        titles: What they are called in the table.
-        options: Of both trainings, as ``holdfast train`` takes them.
-        own: Of the first alone.
+        titles: Their names in the table.
+        options: Options of ``holdfast train`` for both.
+        own: Options for the first only.
         episodes: Greedy episodes that the policies are compared on.
-        success: What a good episode comes to.
-        succeeded: Which episodes were good.
+        success: What a good episode achieves.
+        succeeded: Tells which episodes were good.
     """
 
     environment: str
@@ -61,13 +61,13 @@ class Demo:
     succeeded: Callable[[Evaluation], Any]
 
     def command(self, number: int, seed: int, out: Path) -> list[str]:
-        """The arguments of ``holdfast`` that train one of them."""
+        """The ``holdfast`` command that trains one of them."""
         own = self.own if number == 0 else ()
         arguments = ["train", self.environment, "--algo", self.agents[number], *own, *self.options]
         return [*arguments, "--seed", str(seed), "-o", str(self.folder(number, out))]
 
     def folder(self, number: int, out: Path) -> Path:
-        """Where one of them is trained."""
+        """The run folder of one of them."""
         return out / self.agents[number]
 
 
@@ -98,24 +98,24 @@ def add_parser(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "demo",
-        "train an agent that holds its actions beside one that does not, and draw both",
+        "compare an agent that holds its actions with one that does not",
         _DESCRIPTION,
     )
-    parser.add_argument("--quick", action="store_true", help="on a grid, with tables: half a minute")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of both trainings (default: 0)")
-    add_output(parser, "where all goes (default: demo, or demo/quick with --quick)")
+    parser.add_argument("--quick", action="store_true", help="use tables on a grid: half a minute")
+    add_seed(parser, "random seed of both trainings")
+    add_output(parser, "output folder (default: demo, or demo/quick with --quick)")
     parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train both, compare, draw, say what there is."""
+    """Train both, compare them, draw and print."""
     from holdfast.core.checks import check_integer
     from holdfast.files import make_folders
 
     demo = _QUICK if arguments.quick else _FULL
     out = arguments.out or Path("demo", "quick" if arguments.quick else "")
     seed = check_integer("seed", arguments.seed, 0)
-    # Here and not in the two trainings, which would both complain.
+    # Fail here, once, rather than in both trainings.
     make_folders(out)
     results().write(f"{demo.titles[0]} and, at the same time, {demo.titles[1]} on {demo.environment}:\n\n")
     for number in (0, 1):
@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _as_typed(command: list[str]) -> str:
-    """A command as it can be typed, on lines of at most 78 letters."""
+    """A command ready to type, on lines of at most 78 characters."""
     lines = [f"  {_program()}"]
     for word in map(shlex.quote, command):
         if len(lines[-1]) + len(word) > 76:
@@ -139,7 +139,7 @@ def _as_typed(command: list[str]) -> str:
 
 
 def _program() -> str:
-    """What to type for ``holdfast`` here: a virtual environment may not be the active one."""
+    """How to call ``holdfast`` here: its virtual environment may not be active."""
     typed = Path(sys.argv[0])
     is_found = shutil.which("holdfast") is not None or typed.stem != "holdfast"
     return "holdfast" if is_found else shlex.quote(str(typed))
@@ -149,7 +149,7 @@ def _program() -> str:
 
 
 def _train_both(demo: Demo, seed: int, out: Path) -> int:
-    """Train both at the same time, a process each: 0, or what the first that failed ended with."""
+    """Train both at the same time, each in a process; return 0 or the exit code of the first that failed."""
     with stop_on_signals() as stop:
         stop.is_obeyed_later = True
         trainings = [_start(demo.command(number, seed, out), is_shown=number == 0) for number in (0, 1)]
@@ -165,13 +165,13 @@ def _train_both(demo: Demo, seed: int, out: Path) -> int:
         if code is not None and code < 0:
             sys.stderr.write(f"holdfast demo: the training of {demo.titles[number]} was ended by signal {-code}\n")
     if stop or any(code is not None and code < 0 for code in codes):
-        sys.stderr.write("holdfast demo: the same command goes on from there\n")
+        sys.stderr.write("holdfast demo: type the same command again to continue\n")
     failed = next((code for code in codes if code), 0)
     return stop.exit_code if stop else 128 - failed if failed < 0 else failed
 
 
 def _start(command: list[str], is_shown: bool) -> subprocess.Popen[str]:
-    # In a session of its own, so that Ctrl-C reaches it but once: from here.
+    # In its own session, so that Ctrl-C reaches it only once, from here.
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "holdfast", *command, "--stop-with", str(os.getpid())),
@@ -185,7 +185,7 @@ def _start(command: list[str], is_shown: bool) -> subprocess.Popen[str]:
 
 
 def _wait(trainings: list[subprocess.Popen[str]], stop: StopRequest, demo: Demo, out: Path) -> list[int | None]:
-    """Until both are over, or one has failed, or somebody wants to stop: the exit codes that there are."""
+    """Wait until both have ended, one has failed, or a signal asks to stop; return the exit codes so far."""
     from holdfast.runs.directory import RunFolder
 
     told = False
@@ -212,7 +212,7 @@ def _show(demo: Demo, out: Path) -> int:
     from holdfast.policies.evaluation import evaluate, evaluation_seeds
     from holdfast.policies.opened import open_policy
 
-    # Seeds that no evaluation of the trainings had.
+    # Seeds that no evaluation during training used.
     seeds = evaluation_seeds(0, 1_000_000, demo.episodes)
     shown = [open_policy(demo.folder(number, out)) for number in (0, 1)]
     found = []
@@ -288,7 +288,7 @@ def _film(shown: OpenedPolicy, seed: int, out: Path, width: int) -> str:
         film = render(shown, shown.actor, [seed], out / "film.gif")
         return f"  {film!s:<{width}}  an episode, with what is held"
     except InputError as error:
-        # An environment that cannot be drawn here is no reason to have no demo.
+        # If the environment cannot be rendered here, show the rest of the demo anyway.
         return f"  no film: {error}"
 
 

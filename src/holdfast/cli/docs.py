@@ -18,11 +18,11 @@ __all__ = ["add_parser", "find_pages"]
 
 _DESCRIPTION = """\
 List the pages of the documentation, or print one of them. They are installed
-with holdfast, so that no network is needed.
+with holdfast; no network is needed.
 """
 _EXAMPLES = """\
 examples:
-  holdfast docs                       # what pages there are
+  holdfast docs                       # list the pages
   holdfast docs train | less
   holdfast docs constraints > constraints.txt
 """
@@ -31,7 +31,7 @@ _TITLES = {
     "citation": "How to cite holdfast and the paper",
     "constraints": "Tested versions of all packages, for pip install -c",
 }
-"""Of what is not Markdown."""
+"""Titles of the pages that are not Markdown."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _fitted_to_the_terminal(path: Path) -> str:
-    """A page as it is, or with shorter lines where it would be wider than the terminal that it is printed to."""
+    """The page, with paragraphs refilled if it is wider than the terminal."""
     page = path.read_text(encoding="utf-8")
     columns = shutil.get_terminal_size().columns
     is_narrow = results().isatty() and columns < max(map(len, page.splitlines()), default=0)
@@ -62,7 +62,7 @@ def _fitted_to_the_terminal(path: Path) -> str:
 
 
 def find_pages() -> dict[str, Path]:
-    """Where each page is, by name: in the package, or in the clone that it is installed from."""
+    """The path of each page by name, in the package or in the clone it is installed from."""
     package = Path(__file__).resolve().parent.parent
     shipped = package / "pages"
     clone = package.parent.parent
@@ -81,7 +81,7 @@ def find_pages() -> dict[str, Path]:
 
 
 def _name(given: str, pages: dict[str, Path]) -> str:
-    """The page that is meant: by its name, or by its file's, with or without the folder."""
+    """The page that is meant, given its name or its file, with or without the folder."""
     name = re.sub(r"\.(?:md|txt|cff)$", "", given.lower().removeprefix("docs/"))
     if name in pages:
         return name

@@ -18,32 +18,36 @@ from holdfast.core.distribution import install_command
 __all__ = ["add_parser", "package_versions"]
 
 _DESCRIPTION = """\
-Say what holdfast runs with here: versions, threads, devices, the optional parts
-that are installed, and how to install the others.
+List what holdfast finds on this machine: versions, threads, devices, installed
+optional parts, and how to install the others.
 """
 
 _NEEDED = ("numpy", "scipy", "gymnasium", "matplotlib", "numba", "torch", "stable-baselines3", "tensorboard")
 _OPTIONAL = {
     "atari": ("ale-py", "Atari games"),
     "minatar": ("minatar", "MinAtar games"),
+    "mujoco": ("mujoco", "Hopper, HalfCheetah and others"),
     "box2d": ("box2d", "LunarLander"),
     "ray": ("ray", "experiments on several machines"),
     "onnx": ("onnx", "policies as .onnx files"),
+    "data": ("pandas", "pandas frames of runs"),
+    "tune": ("optuna", "tuning of arguments"),
+    "report": ("plotly", "pages to look at"),
+    "docs": ("mkdocs-material", "the documentation site"),
+    "fuzz": ("atheris", "the test of changed files"),
     "video": ("imageio-ffmpeg", "films, also as .mp4 files"),
 }
 
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = add_verb(
-        verbs, "doctor", "versions, threads, devices, and the optional parts that are installed", _DESCRIPTION
-    )
+    parser = add_verb(verbs, "doctor", "list versions, threads, devices and optional parts", _DESCRIPTION)
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
     parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look, print; 1 if something is missing that is needed."""
+    """Examine and print; return 1 if a required package is missing."""
     found = _examine()
     if arguments.json:
         results().write(json.dumps(found, indent=2) + "\n")
@@ -105,7 +109,7 @@ def _devices() -> list[str]:
 
 
 def _cache_is_writable() -> bool:
-    """Whether compiled code can be kept; else it is compiled anew in every process."""
+    """Whether compiled code can be cached; if not, every process compiles it again."""
     folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent.parent / "tabular")
     return os.access(folder, os.W_OK)
 

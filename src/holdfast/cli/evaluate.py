@@ -1,9 +1,10 @@
-"""``holdfast evaluate``: what a policy is worth, how often it decides, and how it looks."""
+"""``holdfast evaluate``: a policy's return, how often it decides, and pictures of it."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import textwrap
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.policies import acting_options, add_policy_arguments, policy_folder
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_output, add_pairs, add_verb
+from holdfast.cli.typed_values import counted
+from holdfast.cli.verbs import add_output, add_pairs, add_seed, add_step_timeout, add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "render"]
 
 _DESCRIPTION = """\
-Let the best policy of a run play greedy episodes: return with its 95 % interval,
-steps, decisions per episode, and for how long actions were held.
+Play greedy episodes with the best policy of a run, and print its return with a
+95 % interval, its steps and decisions per episode, and how long actions were
+held.
 """
 _EXAMPLES = """\
 examples:
@@ -35,9 +38,9 @@ examples:
   holdfast evaluate RUN -o pictures --axes position,velocity
   holdfast evaluate RUN --sweep-tolerance
 
-The decision tolerance lets the policy hold its best action longer, as long as
-that gives up no more than the tolerance in value; the interrupt margin lets it
-drop what it holds where another option is better by more than the margin.
+With a decision tolerance, the policy holds its best action longer, as long as
+that gives up no more than the tolerance in value. With an interrupt margin, it
+drops a held action when another option is better by more than the margin.
 """
 
 _BAR = 32
@@ -48,20 +51,20 @@ def add_parser(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "evaluate",
-        "return, decisions per episode and holds of a run's best policy; films of it",
+        "measure a run's best policy: return, decisions, holds; film it",
         _DESCRIPTION,
         _EXAMPLES,
     )
-    add_policy_arguments(parser, "drop a held action where another option is better by more than this")
+    add_policy_arguments(parser, "drop a held action when another option is better by more than this")
     parser.add_argument("--episodes", type=int, default=20, metavar="N", help="episodes to play (default: 20)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the episodes (default: 0)")
+    add_seed(parser, "random seed of the episodes")
     parser.add_argument(
         "--env",
         dest="environment",
         metavar="ENV",
-        help="another environment; one that is code (module:callable) must be named here",
+        help="another environment; your own code (module:callable) must be named here",
     )
-    add_pairs(parser, "--env-kwargs", "its arguments", default=[])
+    add_pairs(parser, "--env-kwargs", "arguments of the environment", default=[])
     parser.add_argument(
         "--render",
         type=Path,
@@ -71,18 +74,19 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--sweep-tolerance",
         action="store_true",
-        help="instead, try a range of tolerances: return against decisions per episode",
+        help="play with a range of tolerances instead: return against decisions per episode",
     )
     add_output(
         parser,
-        "also draw, into this folder: the holds, the values where the first episode decides, and the policy "
-        "as arrows on a grid or as a map over two numbers that it observes",
+        "also draw into this folder: the holds, the values at the first episode's decisions, and the policy "
+        "as arrows on a grid or as a map over two observations",
     )
     parser.add_argument(
         "--axes",
         metavar="I,J",
         help="which two observations the map shows, by number from 0 or name (default: those that matter most)",
     )
+    add_step_timeout(parser)
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.set_defaults(execute=run)
 
@@ -111,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _sweep(shown, seeds, arguments)
     from holdfast.policies.evaluation import evaluate
 
-    # First the film: that it cannot be made is better known before the episodes are played.
+    # The film comes first: if it cannot be made, fail before playing the episodes.
     films = [] if arguments.render is None else [render(shown, actor, seeds, arguments.render)]
     env = shown.make_env()
     try:
@@ -173,7 +177,7 @@ def render(shown: OpenedPolicy, actor: Any, seeds: list[int], path: Path) -> Pat
 
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"--render must name a file that ends in .gif or .mp4, not {str(path)!r}")
-    # Nothing is shown on a screen: pygame need not look for one, nor greet.
+    # Nothing is shown on a screen, so pygame should neither look for one nor print its greeting.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     env = _env_with_pictures(shown)
@@ -186,7 +190,7 @@ def render(shown: OpenedPolicy, actor: Any, seeds: list[int], path: Path) -> Pat
 
 
 def _frames_per_second(env: Any) -> int:
-    """What the environment says, within what films can show; 30 where it says nothing that is a number."""
+    """The environment's frame rate, within what films support; 30 if it gives no number."""
     try:
         return min(max(int(env.metadata.get("render_fps") or 30), 2), 50)
     except (AttributeError, TypeError, ValueError, OverflowError):
@@ -194,7 +198,7 @@ def _frames_per_second(env: Any) -> int:
 
 
 def _env_with_pictures(shown: OpenedPolicy) -> Any:
-    """The environment of a film; one of the user's own may render without being asked to."""
+    """The environment to film; a user's own may render without being told to."""
     try:
         return shown.make_env(render_mode="rgb_array")
     except InputError as error:
@@ -206,7 +210,7 @@ def _env_with_pictures(shown: OpenedPolicy) -> Any:
     env.close()
     raise InputError(
         "--render needs an environment that renders as rgb_array: "
-        f"{shown.environment} must take render_mode as an argument, and hand it on"
+        f"{shown.environment} must accept render_mode as an argument and pass it on"
     )
 
 
@@ -222,13 +226,14 @@ def _as_text(shown: OpenedPolicy, found: Evaluation, written: list[Path]) -> str
     mean, low, high = (float(part[0]) for part in mean_interval(found.returns[:, None]))
     between = "" if np.isnan(low) else f"   95 % interval [{low:.4g}, {high:.4g}]"
     n_decisions = int(found.decisions.sum())
+    hold = f"{found.lengths.sum() / n_decisions:.3g}"
     lines = [
-        f"{_title(shown)}: {len(found.returns)} episodes",
+        f"{_title(shown)}: {counted(len(found.returns), 'episode')}",
         "",
         f"  return     {mean:>9.4g}{between}",
         f"  steps      {found.lengths.mean():>9.4g}   per episode",
-        f"  decisions  {found.decisions.mean():>9.4g}   per episode, one every "
-        f"{found.lengths.sum() / n_decisions:.3g} steps",
+        f"  decisions  {found.decisions.mean():>9.4g}   per episode, "
+        + ("one every step" if hold == "1" else f"one every {hold} steps"),
         "",
         "  held for   share of decisions",
     ]
@@ -288,7 +293,11 @@ def _sweep(shown: OpenedPolicy, seeds: list[int], arguments: argparse.Namespace)
         }
         results().write(json.dumps(document, indent=2) + "\n")
         return 0
-    lines = [f"{_title(shown)}: {len(seeds)} episodes per tolerance", "", "  tolerance  decisions     return"]
+    lines = [
+        f"{_title(shown)}: {counted(len(seeds), 'episode')} per tolerance",
+        "",
+        "  tolerance  decisions     return",
+    ]
     lines += [
         f"  {point.tolerance:>9.3g}  {point.decisions:>9.4g}  {point.mean_return:>9.4g}"
         + ("" if point.low != point.low else f"   [{point.low:.4g}, {point.high:.4g}]")
@@ -306,8 +315,11 @@ def _sweep(shown: OpenedPolicy, seeds: list[int], arguments: argparse.Namespace)
 
 
 def _finite(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers that JSON has; None for those that it has not."""
-    return {name: None if value != value else value for name, value in numbers.items()}
+    """The numbers by name, with None for NaN and infinity, which JSON lacks."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in numbers.items()
+    }
 
 
 def _draw_sweep(shown: OpenedPolicy, points: list[SweepPoint], out: Path) -> Path:

@@ -1,4 +1,4 @@
-"""``holdfast explore``: how long should actions be held here, by what random options find?"""
+"""``holdfast explore``: how long should actions be held here, judging by what random options find?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_output, add_pairs, add_verb
+from holdfast.cli.verbs import add_output, add_pairs, add_seed, add_step_timeout, add_verb
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ STUDIES = ("auto", "chain", "visits")
 LARGEST_K_MAX = 999_999
 
 _DESCRIPTION = """\
-Recommend k_max, the longest that an agent may hold an action, before anything
-is trained. Where the environment has a transition table: Kemeny's constant and
-the entropy of random options, exactly. Elsewhere: where random options lead and
-what they meet, in episodes that are played. With --run: what one fixed frame
-skip is worth, estimated from the replay of a run.
+Recommend k_max, the longest that an agent may hold an action, before you train.
+With a transition table, compute Kemeny's constant and the entropy of random
+options exactly. Without one, play episodes and measure where random options
+lead and which rewards they find. With --run, estimate from the replay of a run
+what one fixed frame skip is worth.
 """
 _EXAMPLES = """\
 examples:
@@ -40,19 +40,19 @@ examples:
   holdfast explore MountainCar-v0 --fixed --axes position,velocity
   holdfast explore --run runs/MountainCar-v0-perdqn-k16-s0
 
-The advice is about exploration. It says which holds lead further before
-anything is learnt, not which return an agent will reach in the end.
+The advice is about exploration: it says which holds lead further before
+anything is learned, not which return an agent will reach in the end.
 """
 
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    from holdfast.cli.train import whole_number
+    from holdfast.cli.typed_values import whole_number
 
     parser = add_verb(
         verbs,
         "explore",
-        "how long should actions be held here: a k_max, and the numbers behind it",
+        "recommend how long to hold actions, before any training",
         _DESCRIPTION,
         _EXAMPLES,
     )
@@ -73,7 +73,7 @@ def add_parser(verbs: Any) -> None:
         "--k-max",
         dest="k_values",
         metavar="K,K,...",
-        help="which to compare (default: 1,2,4,8,16,32,64; with --run all up to that of the run)",
+        help="values to compare (default: 1,2,4,8,16,32,64; with --run: all up to that of the run)",
     )
     parser.add_argument(
         "--study",
@@ -98,12 +98,13 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--holes",
         choices=("wall", "restart", "free"),
-        help="chain: what the holes of a grid are (default: wall; restart where there is no map)",
+        help="chain: how to treat the holes of a grid (default: wall; restart if there is no map)",
     )
     parser.add_argument("--gamma", type=float, metavar="G", help="discount of exact frame skips (default: 0.99)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed (default: 0)")
+    add_step_timeout(parser)
+    add_seed(parser, "random seed")
     add_pairs(parser, "--env-kwargs", "arguments of the environment", default=[])
-    add_output(parser, "where pictures and numbers go (default: results/explore-NAME)")
+    add_output(parser, "output folder (default: results/explore-NAME)")
     parser.add_argument(
         "--json", action="store_true", help="print the numbers alone, as JSON, and write files only with -o"
     )
@@ -111,21 +112,23 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Study, print, write."""
+    """Run the study, print it and write its files."""
     if (arguments.environment is None) == (arguments.run is None):
-        raise InputError("ENV or --run must be given, and not both")
+        too_many = ", not both" if arguments.run is not None else ""
+        raise InputError(f"give either ENV or --run{too_many}")
     return _from_run(arguments) if arguments.environment is None else _from_environment(arguments)
 
 
 def _from_environment(arguments: argparse.Namespace) -> int:
-    from gymnasium.spaces import Box, Discrete
+    from gymnasium.spaces import Box
 
     from holdfast.advice.exploring import check_numbers, explore
     from holdfast.cli.environments import named_environment, output_folder, prints_apart
     from holdfast.cli.explore_text import as_text
     from holdfast.cli.waiting import Waiting
     from holdfast.envs import NamedFailures
-    from holdfast.runs.config import unknown_part
+    from holdfast.envs.choices import can_be_learned
+    from holdfast.runs.environment_checks import unknown_part
 
     k_values = _k_values("1,2,4,8,16,32,64" if arguments.k_values is None else arguments.k_values)
     check_numbers(arguments.steps, arguments.horizon, arguments.gamma, arguments.seed)
@@ -134,7 +137,7 @@ def _from_environment(arguments: argparse.Namespace) -> int:
         env = named_environment(arguments)
         stack.callback(NamedFailures(env).close)
         unknown = unknown_part(env.observation_space)
-        can_learn = isinstance(env.action_space, Discrete | Box) and unknown is None
+        can_learn = can_be_learned(env.action_space) and unknown is None
         is_continuous = isinstance(env.action_space, Box)
         with Waiting(sys.stderr, "exploring") as waiting:
             found = explore(
@@ -167,8 +170,8 @@ def _from_environment(arguments: argparse.Namespace) -> int:
         results().write(as_text(found, written, following))
         if unknown is not None:
             results().write(
-                f"\nObservations have {unknown}, which no agent of holdfast takes: to train, wrap the\n"
-                "environment so that it is left out (module:callable).\n"
+                f"\nObservations contain {unknown}, which no agent of holdfast accepts: to train, wrap the\n"
+                "environment so that it is left out, and name the wrapped one as module:callable.\n"
             )
     return 0
 
@@ -176,7 +179,7 @@ def _from_environment(arguments: argparse.Namespace) -> int:
 def _from_run(arguments: argparse.Namespace) -> int:
     from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
     from holdfast.advice.fixed_skips.skips import explore_run
-    from holdfast.cli.environments import check_output_folder
+    from holdfast.cli.environments import check_output_folder, warnings_as_lines
     from holdfast.cli.explore_text import estimates_text
     from holdfast.cli.policies import listed_folder
     from holdfast.cli.waiting import Waiting
@@ -188,7 +191,7 @@ def _from_run(arguments: argparse.Namespace) -> int:
         check_output_folder(arguments.out)
     run = listed_folder(arguments.run)
     k_values = None if arguments.k_values is None else _k_values(arguments.k_values)
-    with Waiting(sys.stderr, "fitting the values of every skip"):
+    with warnings_as_lines(arguments.verb), Waiting(sys.stderr, "fitting the values of every skip"):
         found = explore_run(run, k_values, seed=arguments.seed)
     verdict = skip_verdict(found.estimates)
     document = {
@@ -207,7 +210,7 @@ def _from_run(arguments: argparse.Namespace) -> int:
 
 
 def _check_only_of_runs(arguments: argparse.Namespace) -> None:
-    """ValueError for an option that a run knows better, or knows nothing of."""
+    """Raise InputError for options that apply to an environment only."""
     given = {
         "--study": arguments.study != "auto",
         "--budget": arguments.steps is not None,
@@ -237,11 +240,11 @@ def _longer_study(arguments: argparse.Namespace, steps: int) -> str:
 
 
 def _k_values(text: str) -> list[int]:
-    """The numbers of a list with commas."""
+    """The numbers in a comma-separated list."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and len(part) < 19 and 1 <= int(part) <= LARGEST_K_MAX for part in parts):
         raise InputError(
-            f"--k-max must be whole numbers from 1 to {LARGEST_K_MAX:,} with commas between, not {text!r}"
+            f"--k-max must be whole numbers from 1 to {LARGEST_K_MAX:,}, separated by commas, not {text!r}"
         )
     return [int(part) for part in parts]
 

@@ -21,7 +21,7 @@ _COLUMNS = 79
 
 
 def as_text(found: EnvironmentAdvice, written: Sequence[Path], following: str | None = None) -> str:
-    """The table, the advice, fixed skips where they are known, what was written, and the command to follow."""
+    """The table, the advice, fixed skips if known, the files written, and the next command."""
     from holdfast.advice.fixed_skips.skip_verdict import skip_verdict
 
     parts = []
@@ -49,7 +49,7 @@ def estimates_text(
     horizon: int,
     written: Sequence[Path],
 ) -> str:
-    """What a replay says about fixed skips, and which of them may be shipped."""
+    """Estimates of fixed skips from a replay, and which of them may be shipped."""
     from holdfast.advice.fixed_skips.skips import FEWEST_TUPLES
 
     rows = [
@@ -76,7 +76,7 @@ def estimates_text(
     if any(found.tuples < FEWEST_TUPLES for found in estimates):
         parts.append(
             _wrapped(
-                "For more samples of long holds train with a larger --k-max, or with random options "
+                "To get more samples of long holds, train with a larger --k-max or with random options "
                 "(see: holdfast docs fixed_skip)."
             )
         )
@@ -88,7 +88,7 @@ def estimates_text(
 
 
 def _what_a_skip_costs(estimates: Sequence[SkipEstimate]) -> str | None:
-    """How values and losses are to be read; None where there is nothing to compare."""
+    """How to read values and losses; None if there is nothing to compare."""
     values = {found.k: found.value for found in estimates if found.loss is not None and found.value is not None}
     if len(values) < 2:
         return None
@@ -104,14 +104,14 @@ def _what_a_skip_costs(estimates: Sequence[SkipEstimate]) -> str | None:
     if above <= 1e-9 * max(map(abs, values.values())):
         return sentence
     return (
-        f"{sentence} No multiple of a skip is better than the skip, but k = {multiple} came out {above:.3g} above "
-        f"k = {k}: differences of that size mean nothing here."
+        f"{sentence} No multiple of a skip can be better than the skip itself, yet k = {multiple} came out "
+        f"{above:.3g} above k = {k}: differences of that size are noise here."
     )
 
 
 def _ranking(estimates: Sequence[SkipEstimate]) -> str | None:
-    """What B_k says; None where there are not two to be compared."""
-    # Of numbers that a note takes back, none is the largest.
+    """What B_k says; None if fewer than two can be compared."""
+    # A number that a note withdraws cannot be the largest.
     known = [
         (found.index, found.value, found.k)
         for found in estimates
@@ -128,7 +128,7 @@ def _ranking(estimates: Sequence[SkipEstimate]) -> str | None:
             f"values are only {spread:.3g} apart."
         )
     index, _, k = max(known)
-    return f"{meaning}: of these policies that of k = {k} has the largest, {index:.4g}."
+    return f"{meaning}. The largest is that of k = {k}: {index:.4g}."
 
 
 def _chain_table(name: str, curve: ExplorationCurve, holes: str) -> str:
@@ -174,14 +174,14 @@ def _visits_table(name: str, study: VisitationStudy) -> str:
     heading = f"{name}: random options, {study.budget.amount:,} {study.budget.unit} for each k_max"
     table = _table(tuple(header), rows)
     if max(map(len, table.splitlines())) > _COLUMNS:
-        # The column that is missed least; explore.json has it.
+        # The least useful column; explore.json still has it.
         place = header.index("upper tenth")
         table = _table(*_without(place, tuple(header), rows))
     return "\n\n".join([_wrapped(heading), table, _ends_table(study, several)])
 
 
 def _ends_table(study: VisitationStudy, several: bool) -> str:
-    """How episodes ended, how long they were, and what a step of them gave."""
+    """How episodes ended, how long they were, and the reward per step."""
     from holdfast.advice.visitation.outcomes import ENDS
 
     met = [name for name in ENDS if any(result.ends[name].value > 0.0 for result in study.results)]
@@ -199,13 +199,13 @@ def _ends_table(study: VisitationStudy, several: bool) -> str:
     ]
     low, high = study.going_on.low, study.going_on.high
     usual = f"always {low:g}" if study.going_on.is_constant else f"mostly {low:.3g} to {high:.3g}"
-    heading = _wrapped(f"How episodes ended: the last reward beside that of going on ({usual})")
+    heading = _wrapped(f"How episodes ended: last reward compared with other steps ({usual})")
     header = ("k_max", "length", *(titles[name] for name in met), "reward per step")
     return heading + "\n\n" + _table(header, rows)
 
 
 def _share(value: float) -> str:
-    """A share in percent; what is above 0 is not shown as 0."""
+    """A share in percent; a positive share is never shown as 0."""
     percent = 100.0 * value
     return f"{percent:.2g} %" if 0.0 < percent < 1.0 else f"{percent:.0f} %"
 
@@ -234,7 +234,7 @@ def _loss(value: float | None, loss: float | None) -> str:
 
 
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Columns to the right, the last one, without a header, to the left."""
+    """Right-aligned columns; a last one without a header is left-aligned."""
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join(

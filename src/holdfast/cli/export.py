@@ -20,8 +20,8 @@ __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
 Write the best policy of a run as an ONNX file: observations in; action, hold
-and the values of all options out. The rule that decides is part of it. Before
-it is written, ONNX Runtime must decide with it as the policy does.
+and the values of all options out. The file includes the decision rule. It is
+written only if ONNX Runtime decides with it exactly as the policy does.
 """
 _EXAMPLES = """\
 examples:
@@ -37,25 +37,25 @@ def add_parser(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "export",
-        "write a run's best policy as an ONNX file, for use without holdfast",
+        "write a run's best policy as an ONNX file",
         _DESCRIPTION,
         _EXAMPLES,
     )
-    add_policy_arguments(parser, "noted in the file, for programs that drop what they hold")
-    parser.add_argument("file", metavar="FILE", type=Path, help="the file to write, which ends in .onnx")
+    add_policy_arguments(parser, "noted in the file, for programs that interrupt a hold")
+    parser.add_argument("file", metavar="FILE", type=Path, help="file to write, ending in .onnx")
     parser.add_argument(
         "--check",
         type=int,
         default=10_000,
         metavar="N",
-        help="observations whose decisions are compared before the file is written (default: 10000)",
+        help="number of observations to compare before the file is written (default: 10000)",
     )
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Export, print."""
+    """Export and print."""
     from holdfast.policies.export import export_onnx
 
     try:
@@ -84,7 +84,7 @@ def _as_text(found: Export) -> str:
     about, check = found.metadata, found.check
     origin = [about[name] for name in ("environment", "algorithm") if name in about]
     origin += [f"policy of step {int(about['training_step']):,}"] if "training_step" in about else []
-    ties = f", {check.near_ties:,} other ones by rounding between equals" if check.near_ties else ""
+    ties = f", {check.near_ties:,} differ by rounding between equal values" if check.near_ties else ""
     lines = [
         f"wrote {found.path}, {_size(found.size)}: {', '.join(origin)}",
         "",
@@ -95,7 +95,7 @@ def _as_text(found: Export) -> str:
         f"  interrupt margin {about.get('interrupt_margin', 'none')} (in the metadata)",
         "",
         f"  {check.equal:,} of {check.observations:,} decisions equal{ties}, "
-        f"largest difference of a value {check.largest_difference:.2g}",
+        f"largest difference in value {check.largest_difference:.2g}",
         "",
     ]
     return "".join(f"{printable(line)}\n" for line in [*lines, *_usage(found)])

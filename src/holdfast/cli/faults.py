@@ -1,4 +1,4 @@
-"""Faults of holdfast itself: the traceback goes into a file, and the user is told of it in one sentence."""
+"""Bugs in holdfast itself: write the traceback to a file and tell the user in one sentence."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LONGEST = 200
 
 
 def recorded_fault(error: BaseException, command: Sequence[str]) -> str:
-    """One sentence about an exception that is no user's; its traceback is written into the temporary directory.
+    """Write the traceback of a bug into the temporary directory and return a sentence about it.
 
     Args:
-        error: What was raised.
-        command: The arguments of ``holdfast``.
+        error: The exception.
+        command: The command-line arguments.
     """
     said = " ".join(str(error).split())[:_LONGEST]
     what = f"this is a fault of holdfast ({type(error).__name__}{': ' if said else ''}{said})"
@@ -49,7 +49,7 @@ def _report(error: BaseException, command: Sequence[str]) -> str:
 
 
 def _write(text: str) -> Path:
-    """Write a file of the user's own, under a name that nobody could have guessed."""
+    """Write a file that only the user can read, under an unguessable name."""
     handle, name = tempfile.mkstemp(prefix="holdfast-fault-", suffix=".txt")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

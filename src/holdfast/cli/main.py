@@ -1,4 +1,4 @@
-"""The entry point: find the verb, run it, and say in one line what went wrong, and whose fault it is."""
+"""The entry point: find the verb, run it, and report any failure in one line that says whose fault it is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import difflib
 import errno
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -31,20 +33,29 @@ _VERBS = (
     "export",
     "runs",
     "plot",
+    "report",
+    "watch",
     "solve",
     "sweep",
+    "tune",
     "tradeoff",
     "reproduce",
     "doctor",
     "docs",
 )
-"""Each has a module of its name, which is imported when its parser is wanted."""
+"""Each verb has a module of the same name, imported when its parser is needed."""
 
 EXIT_ENVIRONMENT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_FAULT = 70
-"""As sysexits.h has it: an internal software error."""
+"""EX_SOFTWARE of sysexits.h: an internal software error."""
 EXIT_INTERRUPTED = 130
+
+_NAME = r"argument (?:-\w/)?(?P<name>\S+)"
+_WRONG_TYPE = re.compile(rf"{_NAME}: invalid (?P<kind>.+?) value: (?P<value>.+)", re.DOTALL)
+_WRONG_CHOICE = re.compile(rf"{_NAME}: invalid choice: (?P<value>.+) \(choose from (?P<choices>.+)\)", re.DOTALL)
+_KINDS = {"int": "whole number", "float": "number"}
+"""What argparse calls types, and what a user does."""
 
 _PACKAGE = Path(__file__).parents[1]
 _RUN_OUT = {
@@ -56,15 +67,29 @@ _RUN_OUT = {
     errno.ENFILE,
     errno.EAGAIN,
     errno.EIO,
+    errno.EINTR,
 }
-"""Of the disk, of memory, of files that may be open, of processes, of a disk that works."""
+"""Errors of the machine: disk full, no memory, too many open files or processes, I/O error, time-out."""
 
 
 class _Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(EXIT_BAD_INPUT, f"{self.prog}: {_reworded(message)} (see {self.prog} --help)\n")
+
+
+def _reworded(message: str) -> str:
+    """What argparse says about a value, worded like all other messages: --seed must be a whole number, not 'x'."""
+    said = _WRONG_TYPE.fullmatch(message)
+    if said:
+        return f"{said['name']} must be a {_KINDS.get(said['kind'], said['kind'])}, not {said['value']}"
+    said = _WRONG_CHOICE.fullmatch(message)
+    if said:
+        # Until Python 3.11 the choices are in quotation marks.
+        choices = said["choices"].replace("'", "")
+        return f"{said['name']} must be one of {choices}, not {said['value']}"
+    return message
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     typed = sys.argv[1:] if argv is None else argv
-    # One that was typed needs only its own parser.
+    # If a verb was typed, only its parser is needed.
     parser = _build_parser(typed[:1] if typed[:1] and typed[0] in _VERBS else _VERBS)
     try:
         arguments, unknown = parser.parse_known_args(argv)
@@ -112,15 +137,16 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _run_verb(arguments: argparse.Namespace) -> int:
-    """Run the verb that was typed; its exit code. Only its own return may say that all went well.
+    """Run the verb and return its exit code; only a normal return counts as success.
 
     Raises:
-        EnvironmentFailedError: Code of the user tried to end the program, such as by ``sys.exit(0)``.
+        EnvironmentFailedError: The user's code tried to end the program, for example by ``sys.exit(0)``.
     """
-    from holdfast.core.user_code import described, is_interrupt, place_of
+    from holdfast.core.user_code import described, is_interrupt, where_raised
 
     try:
-        return int(arguments.execute(arguments))
+        with _limited_steps(arguments):
+            return int(arguments.execute(arguments))
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -130,8 +156,21 @@ def _run_verb(arguments: argparse.Namespace) -> int:
         from holdfast.envs import EnvironmentFailedError
 
         raise EnvironmentFailedError(
-            f"its code raised {described(error)}{place_of(error, but=__file__)}"
+            f"its code raised {described(error)}{where_raised(error, but=__file__)}"
         ) from error
+
+
+def _limited_steps(arguments: argparse.Namespace) -> AbstractContextManager[None]:
+    """Applies ``--step-timeout``; the jobs of a campaign apply it themselves."""
+    limit = getattr(arguments, "step_timeout", None)
+    if limit is None or hasattr(arguments, "engine"):
+        return nullcontext()
+    from holdfast.runs.step_limit import step_limit
+
+    hint = (
+        "; type the same command again to continue from the last checkpoint" if arguments.verb == "train" else ""
+    )
+    return step_limit(limit, f"holdfast {arguments.verb}", hint)
 
 
 def _say(who: str, code: int, sentence: str) -> int:
@@ -140,7 +179,7 @@ def _say(who: str, code: int, sentence: str) -> int:
 
 
 def _verdict(error: Exception, argv: Sequence[str] | None) -> tuple[int, str]:
-    """Whose fault an error is that is about no input: the exit code, and what to say of it."""
+    """The exit code and the message for an error other than bad input."""
     if os.environ.get("HOLDFAST_DEBUG"):
         raise error
     if _is_of_the_environment(error):
@@ -156,13 +195,13 @@ def _verdict(error: Exception, argv: Sequence[str] | None) -> tuple[int, str]:
 
 
 def _is_of_the_environment(error: Exception) -> bool:
-    # Not imported for this: where it was not, no environment has failed.
+    # Not imported for this check: if it is not loaded, no environment has failed.
     failures = sys.modules.get("holdfast.envs.failures")
     return failures is not None and isinstance(error, failures.EnvironmentFailedError)
 
 
 def _is_of_the_machine(error: OSError) -> bool:
-    """Whether it is about a path that a user can change, or about something that the machine has run out of."""
+    """Whether the error is about a path that the user can change, or a resource that has run out."""
     if error.filename is None:
         return error.errno in _RUN_OUT
     return not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(_PACKAGE)
@@ -174,7 +213,7 @@ def _parser_of(parser: argparse.ArgumentParser, verb: str) -> argparse.ArgumentP
 
 
 def _hint(parser: argparse.ArgumentParser, verb: str | None, unknown: Sequence[str]) -> str:
-    """What may have been meant by options that there are not."""
+    """A suggestion for options that do not exist."""
     known = [
         option
         for action in (_parser_of(parser, verb)._actions if verb else [])

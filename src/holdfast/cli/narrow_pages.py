@@ -1,4 +1,4 @@
-"""Markdown for a terminal that is narrower than the page: paragraphs are filled anew, everything else stays."""
+"""Markdown for a terminal narrower than the page: paragraphs are refilled, everything else stays."""
 
 from __future__ import annotations
 

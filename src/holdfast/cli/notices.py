@@ -1,4 +1,4 @@
-"""What the library logs and someone at a terminal wants to know: that code is being compiled."""
+"""Log messages that someone at a terminal wants to see: that code is being compiled."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _LOGGER = "holdfast.compiling"
 
 @contextmanager
 def notices(stream: IO[str], who: str, is_quiet: bool = False) -> Iterator[None]:
-    """Within this, write a line to ``stream`` for each notice, if it is a terminal.
+    """Within the block, write each notice to ``stream`` as a line, if it is a terminal.
 
     Args:
-        stream: Where to. What is no terminal is left alone.
-        who: What the lines begin with.
-        is_quiet: Whether a terminal is left alone too.
+        stream: Where to write; ignored if it is not a terminal.
+        who: The beginning of each line.
+        is_quiet: Whether to write nothing at all.
     """
     if is_quiet or not stream.isatty():
         yield
         return
     handler = logging.StreamHandler(stream)
-    # A progress display may be on the line; it is wiped away, and drawn anew by its owner.
+    # A progress display may be on the line: erase it; its owner redraws it.
     handler.setFormatter(logging.Formatter(f"\r\x1b[2K{who}: %(message)s"))
     logger = logging.getLogger(_LOGGER)
     level, propagates = logger.level, logger.propagate

@@ -1,4 +1,4 @@
-"""Sentences that name arguments as Python does, with the options that a user types instead."""
+"""Replace Python's argument names in messages by the options that a user types."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _PAIRS = "NAME="
 """How the metavar of an option begins whose values are pairs, such as --set NAME=VALUE."""
 
 _SAME = {"env": "environment"}
-"""What Python calls otherwise where it is the object and not its name."""
+"""Arguments that have another name in Python, where they are objects rather than names."""
 
 
 def as_typed(error: InputError, parser: argparse.ArgumentParser, given: argparse.Namespace) -> str:
     """The sentence of an error in the words of the command line.
 
     ``n_envs must be 1`` becomes ``--n-envs must be 1``, and ``give study='visits'`` becomes ``give --study
-    visits``. What was given as a pair is told by its option: ``--set: head_arch must be a list``. Names that are
-    no options of the verb stay as they are.
+    visits``. An argument given as a NAME=VALUE pair is named with its option: ``--set: head_arch must be a list``.
+    Names that are not options of the verb stay as they are.
 
     Args:
-        error: What a user can mend.
-        parser: The verb's.
-        given: What was typed.
+        error: An error that the user can fix.
+        parser: The verb's parser.
+        given: The parsed command line.
     """
     options = {action.dest: action for action in parser._actions if action.help is not argparse.SUPPRESS}
     sentence, began_with = str(error), ""
     for name in error.arguments:
         option = options.get(_SAME.get(name, name))
         for pairs, text in _pairs_with(name, options, given):
-            # Where an option of that name was given too, the value tells which of them the sentence is about.
+            # If an option of that name was given too, the value shows which of them the sentence is about.
             values = [f"not {literal(value)!r}" for value in (text, *text.split(","))]
             if option is None or not _is_given(option, given) or any(value in sentence for value in values):
                 began_with = began_with or f"{_title(pairs)}: "
@@ -61,7 +61,7 @@ def _is_given(option: argparse.Action, given: argparse.Namespace) -> bool:
 
 
 def _with_option(sentence: str, name: str, option: argparse.Action) -> str:
-    """The sentence with an option where its first mention of the name is, which may be ``name=value``."""
+    """The sentence with the option in place of the first mention of the name, which may be ``name=value``."""
 
     def typed(mention: re.Match[str]) -> str:
         value = mention["value"]
@@ -74,5 +74,5 @@ def _with_option(sentence: str, name: str, option: argparse.Action) -> str:
 
 
 def _title(option: argparse.Action) -> str:
-    """What stands in the help: --n-envs, or ENV where there is no flag."""
+    """The option as the help shows it: --n-envs, or ENV if there is no flag."""
     return max(option.option_strings, key=len) if option.option_strings else str(option.metavar)

@@ -18,12 +18,12 @@ _QUANTITIES = ("return", "evaluation", "decisions", "hold", "length", "holds")
 _PICTURES = (".png", ".pdf", ".svg")
 
 _DESCRIPTION = """\
-Draw the curves of runs. Runs that differ in nothing but their seed become one
-curve: the mean, with Student's 95 % interval. One panel per environment.
-With --show holds, how long one run's greedy actions are held as it learns.
+Draw the curves of runs, one panel per environment. Runs that differ only in
+their seed become one curve: the mean, with Student's 95 % interval.
+--show holds draws how long one run's greedy actions are held as it learns.
 fig:LABEL draws a figure of the paper from the rows that `holdfast reproduce`
-has stored, and computes nothing; fig:LABEL DIR from those in another folder;
-module:attribute does the same for an experiment of your own.
+has stored, and computes nothing; fig:LABEL DIR uses those in another folder;
+module:attribute does the same for your own experiment.
 """
 _EXAMPLES = """\
 examples:
@@ -42,38 +42,38 @@ def add_parser(verbs: Any) -> None:
         metavar="RUN",
         nargs="+",
         type=Path,
-        help="folders of runs, or folders that hold such; or fig:LABEL, and perhaps the folder of its rows",
+        help="run folders, or folders that contain them; or fig:LABEL, optionally with the folder of its rows",
     )
     parser.add_argument(
         "--show",
         choices=_QUANTITIES,
         default="return",
-        help="what is drawn: return of the training episodes, of the greedy evaluations, decisions per episode, "
+        help="quantity: return of the training episodes, of the greedy evaluations, decisions per episode, "
         "steps per decision, steps per episode, or for one run all holds of its evaluations (default: return)",
     )
     parser.add_argument(
-        "--over", choices=("steps", "episodes"), default="steps", help="the horizontal axis (default: steps)"
+        "--over", choices=("steps", "episodes"), default="steps", help="horizontal axis (default: steps)"
     )
     parser.add_argument(
-        "--window", type=int, default=20, metavar="N", help="episodes each point is the mean of (default: 20)"
+        "--window", type=int, default=20, metavar="N", help="number of episodes averaged per point (default: 20)"
     )
-    add_output(parser, "the picture, .png, .pdf or .svg (default: curves.png, or LABEL.png)", metavar="FILE")
+    add_output(parser, "picture to write, .png, .pdf or .svg (default: curves.png, or LABEL.png)", metavar="FILE")
     parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw, write, say where."""
+    """Draw, write the picture and print its path."""
     from holdfast.cli.typed_values import printable
     from holdfast.core.checks import check_integer
     from holdfast.draw import draw_curves, save_figure
-    from holdfast.experiments.figures import is_code
+    from holdfast.experiments.figures import is_own_experiment
     from holdfast.runs.curves import QUANTITIES, learning_curves
     from holdfast.runs.directory import RunFolder, find_runs
 
     if arguments.out is not None and arguments.out.suffix.lower() not in _PICTURES:
         raise InputError(f"-o must end in .png, .pdf or .svg, not {str(arguments.out)!r}")
     first = str(arguments.runs[0])
-    if first.lower().startswith("fig:") or (is_code(first) and not arguments.runs[0].exists()):
+    if first.lower().startswith("fig:") or (is_own_experiment(first) and not arguments.runs[0].exists()):
         return _draw_figure(arguments)
     arguments.out = arguments.out or Path("curves.png")
     window = check_integer("window", arguments.window)
@@ -87,9 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         found = find_runs(given) if given.is_dir() else None
         if not found:
-            is_what = "holds none" if given.is_dir() else "is none"
+            is_what = "contains no runs" if given.is_dir() else "is a file" if given.exists() else "does not exist"
             raise InputError(
-                f"RUN must be the folder of a run, or one that holds such, and {str(given)!r} {is_what}"
+                f"RUN must be a run's folder, or a folder that contains runs, and {str(given)!r} {is_what}"
             )
         for status in found:
             problem = status.problem or _problem(status.path, arguments.show, over)
@@ -121,32 +121,32 @@ def _draw_holds(arguments: argparse.Namespace) -> int:
 
 
 def _draw_figure(arguments: argparse.Namespace) -> int:
-    """A figure of the paper, from stored rows alone."""
+    """Draw a figure of the paper from stored rows only."""
     from holdfast.cli.campaigns import picture_name, show
     from holdfast.cli.typed_values import allow_code
-    from holdfast.experiments.figures import find_experiment, is_code
+    from holdfast.experiments.figures import find_experiment, is_own_experiment
     from holdfast.experiments.shared_rows import kept_folders
     from holdfast.experiments.spec import SCALES
-    from holdfast.experiments.store import read_campaign, row_folder
+    from holdfast.experiments.store import read_manifest_and_rows, row_folder
 
     named = str(arguments.runs[0])
-    if is_code(named):
+    if is_own_experiment(named):
         allow_code(named)
     experiment = find_experiment(named)
     if len(arguments.runs) > 2:
-        raise InputError(f"{experiment.label} must be given with one folder of rows at most")
+        raise InputError(f"{experiment.label} must be given with at most one folder of rows")
     if (arguments.show, arguments.over, arguments.window) != ("return", "steps", 20):
         raise InputError(f"--show, --over and --window must not be given with {experiment.label}")
     name = picture_name(experiment)
-    # The largest scale of which there is something, else what is kept.
+    # The largest scale that has rows, otherwise the kept rows.
     usual = [Path("results", "reproduce", f"{name}-{scale}") for scale in reversed(SCALES)]
     usual += [folder for folder in kept_folders() if folder.name == name]
     found = [folder for folder in arguments.runs[1:] or usual if row_folder(folder).stored()]
     if not found:
         where = str(arguments.runs[1]) if len(arguments.runs) == 2 else "results/reproduce"
-        typed = named if is_code(named) else experiment.name
+        typed = named if is_own_experiment(named) else experiment.name
         raise InputError(f"{experiment.label} has no stored rows yet in {where}: run holdfast reproduce {typed}")
-    manifest, rows = read_campaign(found[0], experiment)
+    manifest, rows = read_manifest_and_rows(found[0], experiment)
     done = len(row_folder(found[0]).stored())
     results().write(f"{manifest.what}: rows of {done} of {len(manifest.jobs)} jobs in {found[0]}\n")
     show(experiment, manifest, rows, arguments.out or Path(f"{name}.png"))

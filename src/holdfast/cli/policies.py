@@ -1,4 +1,4 @@
-"""What verbs about a policy have in common: which one it is, and how it acts."""
+"""Arguments shared by verbs about a policy: which policy, and how it acts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_policy_arguments(parser: argparse.ArgumentParser, margin_help: str) -> N
         "--decision-tolerance",
         type=float,
         metavar="D",
-        help="hold longer where that costs at most this in value (default: as trained)",
+        help="hold longer if that costs at most this in value (default: as trained)",
     )
     parser.add_argument("--interrupt-margin", type=float, metavar="M", help=f"{margin_help} (default: as trained)")
 
@@ -28,16 +28,16 @@ def policy_folder(arguments: argparse.Namespace) -> Path:
 
 
 def listed_folder(path: Path) -> Path:
-    """The folder that was named, or the run of that name in runs/, as ``holdfast runs`` lists it."""
+    """The named folder, or the run of that name in runs/, as ``holdfast runs`` lists it."""
     listed = Path("runs") / path
     return listed if not path.exists() and listed.is_dir() else path
 
 
 def acting_options(arguments: argparse.Namespace) -> tuple[float | None, float | None]:
-    """Decision tolerance and interrupt margin as given, None where they were not.
+    """The decision tolerance and interrupt margin, each None if not given.
 
     Raises:
-        ValueError: One of them is no number of at least 0.
+        ValueError: One of them is negative or not a finite number.
     """
     from holdfast.core.checks import check_real
 

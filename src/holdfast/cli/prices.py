@@ -1,4 +1,4 @@
-"""Which policy is best at which cost of a decision, in words."""
+"""Which policy is best at which cost of a decision, as text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from holdfast.mdp import CostInterval, OptionPath, TabularMDP
 
-__all__ = ["PricedPolicy", "counted", "price_lines", "price_numbers", "priced_policies"]
+__all__ = ["PricedPolicy", "price_lines", "price_numbers", "priced_policies"]
 
 
 class PricedPolicy(NamedTuple):
-    """A policy that is best for some costs, and its path from the one start, where moves are certain."""
+    """A policy that is best for some costs, and its path if there is one start and moves are deterministic."""
 
     interval: CostInterval
     path: OptionPath | None
@@ -34,7 +34,7 @@ def priced_policies(mdp: TabularMDP, durations: Sequence[int]) -> list[PricedPol
 
 
 def price_lines(policies: Sequence[PricedPolicy]) -> list[str]:
-    """A table: a row per policy, with plain counts where there is a path, and discounted ones."""
+    """A table with a row per policy: plain counts if there is a path, and discounted ones."""
     first = policies[0].path
     lines = [
         "  The best policy by what a decision costs (returns without the cost):",
@@ -62,7 +62,7 @@ def _kind(path: OptionPath | None, first: OptionPath | None) -> str:
 
 
 def price_numbers(policy: PricedPolicy) -> dict[str, Any]:
-    """A row of the table for a program; there is no highest cost in the last one."""
+    """The rows of the table as JSON values; the last has no highest cost."""
     interval, path = policy
     return {
         "low": interval.low,
@@ -71,8 +71,3 @@ def price_numbers(policy: PricedPolicy) -> dict[str, Any]:
         "discounted_decisions": interval.discounted_decisions,
         "path": None if path is None else path._asdict(),
     }
-
-
-def counted(number: int, what: str) -> str:
-    """1 step, 2 steps."""
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -16,6 +16,7 @@ from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
     from holdfast.experiments.campaign import Standing
+    from holdfast.experiments.guests import Guest
     from holdfast.experiments.spec import Experiment, Job
 
 __all__ = ["add_parser", "choose_jobs"]
@@ -23,8 +24,8 @@ __all__ = ["add_parser", "choose_jobs"]
 _DESCRIPTION = """\
 Reproduce a figure of the paper: run its jobs, store their rows, draw it and
 print its numbers. A job is one setting with one seed (or a block of seeds); it
-runs in a process of its own, and its rows are stored once. A campaign that was
-stopped or killed goes on with --resume; what failed is then tried again.
+runs in its own process, and its rows are stored once. If a campaign stops,
+continue it with --resume, which also tries failed jobs again.
 """
 _EXAMPLES = """\
 examples:
@@ -32,10 +33,29 @@ examples:
   holdfast reproduce sync --scale laptop --jobs 2
   holdfast reproduce sync --scale paper --csv sync.csv
   holdfast reproduce all --scale smoke --resume
-  holdfast reproduce suite --scale paper --only "agent=DQN, tuned" --only seed=100-104
+  holdfast reproduce suite --scale paper --only "agent=DQN, tuned" \\
+      --only seed=100-104
   holdfast reproduce suite --keep results/reproduce/suite-paper
+  holdfast reproduce tabular_perf --with my_agents:Mine k_max=4
   holdfast reproduce my_experiments:LADDER --engine ray --address head:6379
 """
+
+_HOW_TO_RUN: dict[str, Any] = {
+    "scale": "smoke",
+    "only": [],
+    "csv": None,
+    "fresh": False,
+    "resume": False,
+    "jobs": None,
+    "engine": "local",
+    "address": None,
+    "cpus_per_job": None,
+    "gpus_per_job": None,
+    "job_timeout": None,
+    "retries": 0,
+    "step_timeout": None,
+}
+"""Options that say how to run jobs, with their defaults."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -43,28 +63,29 @@ def add_parser(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "reproduce",
-        "reproduce figures of the paper, at three scales, here or on a cluster",
+        "reproduce figures of the paper, at three scales",
         _DESCRIPTION,
         _EXAMPLES,
     )
     parser.add_argument(
         "label",
         metavar="LABEL",
-        help="a figure, all of them, list to see which there are, or module:attribute, an Experiment of yours",
+        help="a figure; `all` for all of them; `list` to list them; or module:attribute, your own Experiment",
     )
     parser.add_argument(
         "--scale",
         choices=("smoke", "laptop", "paper"),
         default="smoke",
-        help="how much is computed: seconds to see that it works, minutes to an hour on two cores, or the paper's "
-        "own numbers (default: smoke)",
+        help="how much to compute: smoke takes seconds and shows that it works, laptop takes minutes to an hour "
+        "on two cores, paper uses the paper's own numbers (default: smoke)",
     )
     parser.add_argument(
         "-o",
         "--out",
         type=Path,
         metavar="DIR",
-        help="the campaign's folder; with all, where the folders go (default: results/reproduce/LABEL-SCALE)",
+        help="the campaign's folder; with `all`, the folder for all of them (default: "
+        "results/reproduce/LABEL-SCALE)",
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all rows into one .csv file")
     parser.add_argument(
@@ -72,34 +93,50 @@ def add_parser(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="run only jobs whose setting has this value, or whose seed is it (seed=100, seed=100-104); given "
-        "again, another value of the same name is allowed too, and another name is required too",
+        help="run only the jobs with this value in their setting, or with these seeds (seed=100, seed=100-104); "
+        "if repeated, a job needs one of the values given for each name",
     )
     parser.add_argument(
         "--fresh",
         action="store_true",
-        help="run all jobs, also those of which another figure or a folder of kept rows has rows",
+        help="run all jobs, even if their rows already exist in another figure or among the kept rows",
     )
     parser.add_argument(
         "--keep",
         nargs="+",
         type=Path,
         metavar="DIR",
-        help="run nothing: add the rows of these campaigns' folders to the kept ones of the figure, in "
-        "results/LABEL or where -o says",
+        help="run nothing: add the rows of these campaigns to the figure's kept rows, in results/LABEL or the "
+        "folder named by -o",
+    )
+    parser.add_argument(
+        "--with",
+        dest="guests",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("ALGO", "NAME=VALUE"),
+        help="add an algorithm to the figure: a name that train accepts or module:Class, your own agent, with its "
+        "arguments; repeat it to add more",
     )
     add_engine_options(parser)
     parser.set_defaults(execute=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run, draw, print; 1 if a job failed."""
+    """Run, draw and print; return 1 if a job failed."""
     from holdfast.cli.typed_values import allow_code, code_folder
     from holdfast.experiments.campaign import check_campaign_folder
-    from holdfast.experiments.figures import LABELS, find_experiment, is_code
+    from holdfast.experiments.figures import LABELS, find_experiment, is_own_experiment
+    from holdfast.experiments.guests import with_guests
+    from holdfast.policies.own_algorithms import is_own_algorithm
     from holdfast.runs.stopping import stop_on_signals
 
     if arguments.label == "list":
+        for name, option in (("guests", "--with"), ("keep", "--keep")):
+            if getattr(arguments, name):
+                raise InputError(f"{option} must not be given with list, which runs nothing")
+        _refuse_what_would_be_ignored(arguments, "list")
         results().write(_list(arguments.out))
         return 0
     if arguments.label == "all" and arguments.csv is not None:
@@ -107,15 +144,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.label == "all" and (arguments.only or arguments.keep is not None):
         raise InputError("--only and --keep must be given with one label, not with all")
     check_csv(arguments.csv)
-    if is_code(arguments.label):
+    if is_own_experiment(arguments.label):
         allow_code(arguments.label)
+    guests = _guests(arguments)
     names = list(LABELS) if arguments.label == "all" else [arguments.label]
     experiments = [find_experiment(name) for name in names]
+    if guests:
+        experiments = [with_guests(experiments[0], guests)]
+    own = next((guest.algorithm for guest in guests if is_own_algorithm(guest.algorithm)), None)
     if arguments.keep is not None:
         return _keep(experiments[0], arguments)
     chosen = {one.label: choose_jobs(one, one.jobs(arguments.scale), arguments.only) for one in experiments}
     folders = [_folder(experiment, arguments) for experiment in experiments]
-    # All of them are looked at before the first is begun.
+    # Check all of them before starting the first.
     for experiment, folder in zip(experiments, folders, strict=True):
         check_campaign_folder(
             experiment,
@@ -138,7 +179,7 @@ def run(arguments: argparse.Namespace) -> int:
                 arguments,
                 stop,
                 standings,
-                code_folder(arguments.label),
+                code_folder(own or arguments.label),
                 chosen[experiment.label],
             )
             if stop:
@@ -147,11 +188,30 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
+def _refuse_what_would_be_ignored(arguments: argparse.Namespace, beside: str) -> None:
+    """Raise InputError for an option that says how to run jobs, where none are run."""
+    for name, default in _HOW_TO_RUN.items():
+        if getattr(arguments, name) != default:
+            raise InputError(f"{name} must not be given with {beside}, which runs nothing", name)
+
+
+def _guests(arguments: argparse.Namespace) -> list[Guest]:
+    """The agents to add to the figure."""
+    from holdfast.cli.typed_values import allow_code, keyword_arguments
+    from holdfast.experiments.guests import Guest
+
+    if arguments.guests and (arguments.label == "all" or arguments.keep is not None):
+        raise InputError("--with must be given with one label, and not with --keep")
+    for name, *_ in arguments.guests:
+        allow_code(name)
+    return [Guest(name, keyword_arguments("--with", pairs)) for name, *pairs in arguments.guests]
+
+
 def choose_jobs(experiment: Experiment, jobs: Sequence[Job], only: Sequence[str]) -> list[Job]:
-    """The jobs that ``--only`` leaves: of each name, one of the values that were given for it.
+    """The jobs that ``--only`` selects: for each name, those with one of the values given for it.
 
     Raises:
-        ValueError: It is no NAME=VALUE, there is no such name, or no job has that value.
+        ValueError: It is not NAME=VALUE, there is no such name, or no job has that value.
     """
     wanted: dict[str, list[str]] = {}
     for pair in only:
@@ -173,7 +233,7 @@ def choose_jobs(experiment: Experiment, jobs: Sequence[Job], only: Sequence[str]
 
 
 def _texts(job: Job, name: str) -> list[str]:
-    """A setting's value, or the seed, as it is typed; nothing where there is no such name."""
+    """The value of a setting, or the seed, as it is typed; empty if there is no such name."""
     if name == "seed":
         return [str(job.seed)]
     if name not in job.setting:
@@ -190,17 +250,15 @@ def _has(job: Job, name: str, value: str) -> bool:
 
 
 def _keep(experiment: Experiment, arguments: argparse.Namespace) -> int:
-    """Add rows to the kept ones, and say how many."""
+    """Add rows to the kept ones and print how many."""
     from holdfast.experiments.kept_rows import keep_rows
 
-    for name in ("only", "csv", "fresh", "resume", "jobs", "address"):
-        if getattr(arguments, name):
-            raise InputError(f"--{name} must not be given with --keep, which runs nothing")
+    _refuse_what_would_be_ignored(arguments, "--keep")
     target = arguments.out or Path("results", picture_name(experiment))
     keeping = keep_rows(experiment, arguments.keep, target)
     told = f"{experiment.label}: {keeping.total} of {keeping.planned} jobs are kept, {keeping.added} of them new"
     if keeping.differing:
-        told += f"; {keeping.differing} have other rows than were to be added, and these stay"
+        told += f"; {keeping.differing} already have different rows, which stay"
     results().write(f"{told}\n  in {target}\n")
     return 0
 
@@ -213,7 +271,7 @@ def _folder(experiment: Experiment, arguments: argparse.Namespace) -> Path:
 
 
 def _list(out: Path | None) -> str:
-    """Labels, what they show, how many jobs they have, and how many of these are done."""
+    """The labels with their titles, how many jobs they have, and how many of those are done."""
     from holdfast.experiments.figures import LABELS, find_experiment
     from holdfast.experiments.spec import SCALES
     from holdfast.experiments.store import Store

@@ -1,4 +1,4 @@
-"""``holdfast runs``: what there is, and how it stands."""
+"""``holdfast runs``: list runs and their status."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ _COLUMNS = 80
 
 _DESCRIPTION = """\
 List the runs in a folder and below it: algorithm, k_max, environment, steps,
-return of the last 20 episodes, and whether a run is finished, resumable (the
-command that began it goes on with it), in use by another process, or damaged.
+return of the last 20 episodes, and whether a run is finished, resumable (type
+its command again to continue), in use by another process, or damaged.
 """
 
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    parser = add_verb(
-        verbs, "runs", "list runs: algorithm, environment, steps, return, and how they stand", _DESCRIPTION
-    )
+    parser = add_verb(verbs, "runs", "list runs: algorithm, environment, steps, return and status", _DESCRIPTION)
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", type=Path, default=Path("runs"), help="where to look (default: runs)"
     )
-    parser.add_argument("--json", action="store_true", help="print an object per line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per run")
     parser.set_defaults(execute=run)
 
 
@@ -54,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _as_text(found: list[RunStatus], top: Path) -> str:
-    from holdfast.cli.typed_values import file_name, printable
+    from holdfast.cli.typed_values import environment_file_name, printable
 
     rows = [("run", "algorithm", "k_max", "environment", "steps", "return", "status")]
     for status in found:
@@ -73,9 +71,10 @@ def _as_text(found: list[RunStatus], top: Path) -> str:
         )
     lines = _lines(rows)
     if max(map(len, lines)) > _COLUMNS and all(
-        status.config is None or status.path.name.startswith(file_name(status.config.label)) for status in found
+        status.config is None or status.path.name.startswith(environment_file_name(status.config.label))
+        for status in found
     ):
-        # Names that were not chosen begin with the environment.
+        # Default names begin with the environment.
         place = rows[0].index("environment")
         lines = _lines([row[:place] + row[place + 1 :] for row in rows])
     lines += [f"{status.path}: {status.problem}" for status in found if status.problem]
@@ -90,7 +89,7 @@ def _held(config: RunConfig) -> str:
 
 
 def _lines(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Columns, with numbers to the right; the first row is the header."""
+    """Columns, with numbers right-aligned; the first row is the header."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.cli.prices import counted, price_lines, price_numbers, priced_policies
+from holdfast.cli.prices import price_lines, price_numbers, priced_policies
 from holdfast.cli.streams import results
-from holdfast.cli.train import whole_numbers
-from holdfast.cli.verbs import add_output, add_pairs, add_verb
+from holdfast.cli.typed_values import counted
+from holdfast.cli.verbs import add_holds, add_output, add_pairs, add_verb
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ def add_parser(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "solve",
-        "exact optimal values of a grid or toy_text environment, for every persistence",
+        "compute exact values of a tabular environment, for every k",
         _DESCRIPTION,
         _EXAMPLES,
     )
@@ -63,14 +63,7 @@ def add_parser(verbs: Any) -> None:
         help="a short name (cliff, bridge, zigzag, open, sync-grid, frozen-lake), a Gymnasium id with a "
         "transition table (FrozenLake-v1), or a map file (S start, G goal, # hole, . free)",
     )
-    held = parser.add_mutually_exclusive_group()
-    held.add_argument("--k-max", type=int, metavar="K", help="largest persistence, at least 1 (default: 8)")
-    held.add_argument(
-        "--persistences",
-        type=whole_numbers,
-        metavar="1,K,...",
-        help="the persistences to choose from, such as 1,2,4,8, instead of all up to --k-max",
-    )
+    add_holds(parser, "largest persistence K (default: 8)")
     parser.add_argument(
         "--decision-cost", type=float, default=0.0, metavar="C", help="cost of each decision (default: 0)"
     )
@@ -89,7 +82,7 @@ def add_parser(verbs: Any) -> None:
         "or seed=3 for another frozen lake",
         default=[],
     )
-    add_output(parser, "where to write values.png and values.npz (default: results/solve-NAME)")
+    add_output(parser, "output folder for values.png and values.npz (default: results/solve-NAME)")
     parser.add_argument(
         "--json", action="store_true", help="print the numbers as JSON, and write files only with -o"
     )
@@ -97,7 +90,7 @@ def add_parser(verbs: Any) -> None:
 
 
 class _Solution(NamedTuple):
-    """What is printed and written.
+    """The solution, as it is printed and written.
 
     ``start_values`` are V*_k averaged over the start states; ``first_actions`` are the best ones there for each k,
     equals joined by a slash, if there is one start state. ``shortest_path`` and ``fewest_decisions`` are those of
@@ -118,9 +111,9 @@ class _Solution(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Solve, print, write."""
+    """Solve, print and write."""
     from holdfast.cli.environments import named_environment, output_folder, prints_apart
-    from holdfast.cli.typed_values import file_name
+    from holdfast.cli.typed_values import environment_file_name
     from holdfast.cli.waiting import Waiting
     from holdfast.core.checks import check_decision_cost, check_real
     from holdfast.core.options import chosen_persistences
@@ -133,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
     with prints_apart(arguments):
         env = named_environment(arguments)
         mdp = TabularMDP.from_gymnasium(env, arguments.gamma)
-    name = file_name(arguments.environment)
+    name = environment_file_name(arguments.environment)
     out = output_folder(arguments)
     with Waiting(sys.stderr, f"solving {mdp.n_states:,} states") as waiting:
         solution = _solve(name, env, mdp, durations, arguments.decision_cost)
@@ -170,7 +163,7 @@ def _solve(
         best = q[start].max(axis=0)
         equal = q[start] >= best - 1e-9 * np.abs(best)
         first_actions = ["/".join(str(names[a]) for a in np.flatnonzero(row)) for row in equal.T]
-        # With gamma = 0 every path that does not fall at once is as good as any other.
+        # With gamma = 0, all paths that do not fall at the first step are equally good.
         if isinstance(mdp.kernel, DeterministicKernel) and mdp.gamma > 0.0:
             if decision_cost == 0.0:
                 steps = fewest_decisions(mdp, q[:, :, :1], start)
@@ -194,9 +187,9 @@ def _as_text(solution: _Solution, written: list[Path]) -> str:
     ]
     if solution.shortest_path is not None:
         lines += [
-            f"  shortest best path  {solution.shortest_path} steps",
+            f"  shortest best path  {counted(solution.shortest_path, 'step')}",
             f"  fewest decisions    {solution.fewest_decisions} on a best path, holding up to "
-            f"{solution.durations[-1]} steps",
+            f"{counted(solution.durations[-1], 'step')}",
         ]
     if solution.best_path is not None:
         path = solution.best_path
@@ -211,7 +204,7 @@ def _as_text(solution: _Solution, written: list[Path]) -> str:
 
 
 def _hold_lines(solution: _Solution, best: float) -> list[str]:
-    """What holding the first action for each k comes to."""
+    """The value of holding the first action for each k."""
     paid = ", already paid for," if solution.decision_cost else ""
     lines = [
         f"  Hold the first action{paid} for k steps, then act optimally:",
@@ -273,7 +266,7 @@ def _write(solution: _Solution, env: Any, out: Path) -> list[Path]:
 
 
 def _figure(solution: _Solution, env: Any) -> Figure:
-    """V*_k for each k, or for evenly chosen k where there are more than fit."""
+    """V*_k for each k, or for evenly spaced k if there are more than fit."""
     import numpy as np
 
     from holdfast.draw import draw_state_values, draw_value_maps
@@ -293,7 +286,7 @@ def _figure(solution: _Solution, env: Any) -> Figure:
 
 
 def _layout(env: Any, terminal: NDArray[np.bool_]) -> CellLayout | None:
-    """The grid that an environment is laid out on, if it is one."""
+    """The environment's grid, if it has one."""
     import numpy as np
 
     from holdfast.draw import CellLayout

@@ -1,4 +1,4 @@
-"""Where the command line prints: streams that are closed, full, or cannot show our characters lose no result."""
+"""Output streams of the command line: no result is lost if they are closed, full or lack our characters."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ _PLAIN = {
     "ε": "eps",
     "\N{REPLACEMENT CHARACTER}": "?",
 }
-"""What stands for our characters where they cannot be shown."""
+"""Replacements for characters that a stream cannot show."""
 
 
 class _Unbroken:
-    """A stream to print to that falls silent when the reader of its pipe has gone, as behind ``| head``.
+    """An output stream that falls silent when the reader of its pipe has gone, as with ``| head``.
 
-    Whoever prints goes on with its work: only that work decides the exit code. Code of a user that closes it does
-    not close the stream itself.
+    The command continues, and only its own work decides the exit code. If a user's code closes this object, the
+    underlying stream stays open.
 
     Args:
-        stream: Where everything goes until then.
+        stream: The underlying stream.
     """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self.problem = ""
-        """Why nothing more arrives, such as that the disk behind it is full."""
+        """Why writing failed, for example because the disk is full."""
 
     @property
     def is_closed(self) -> bool:
-        """Whether the stream itself was closed."""
+        """Whether the underlying stream was closed."""
         return bool(getattr(self._stream, "closed", False))
 
     def write(self, text: str) -> int:
-        """Print; nothing arrives where the stream itself was closed, which ``flushed`` tells at the end."""
+        """Print; if the underlying stream was closed, nothing arrives, and ``flushed`` reports it at the end."""
         if self.is_closed:
             return len(text)
         try:
@@ -83,7 +83,7 @@ class _Unbroken:
             _let_go_of(self._stream)
 
     def close(self) -> None:
-        """Write what is still buffered: others print here, too."""
+        """Flush only: others print here, too."""
         self.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -95,27 +95,27 @@ _in_use: list[tuple[_Unbroken, _Unbroken]] = []
 
 
 def results() -> Any:
-    """Where results are printed: the standard output, whatever code of a user has made of ``sys.stdout``."""
+    """Where results are printed: standard output, even if a user's code replaced ``sys.stdout``."""
     return _in_use[-1][0] if _in_use else sys.stdout
 
 
 def restore_streams() -> None:
-    """Undo what code of a user has made of ``sys.stdout`` and ``sys.stderr``."""
+    """Restore ``sys.stdout`` and ``sys.stderr`` after a user's code replaced them."""
     if _in_use:
         sys.stdout, sys.stderr = _in_use[-1]
 
 
 @contextmanager
 def usable_streams() -> Iterator[None]:
-    """Let whatever is printed arrive, for as long as the block lasts.
+    """Within the block, make sure that whatever is printed arrives.
 
     Characters that a stream cannot show are replaced. A stream whose reader has gone falls silent. With a closed
-    standard output the results go to the standard error; where that is closed too, nobody can be told.
+    standard output, results go to standard error; if that is closed too, they are lost.
     """
     _occupy_standard_descriptors()
     before = sys.stdout, sys.stderr
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123 - no path of a file
-        # None is what Python has for a stream that was closed when it began.
+        # Python uses None for a stream that was closed when the process started.
         sys.stderr = sys.stderr or nowhere
         sys.stdout = sys.stdout or sys.stderr
         streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
@@ -134,7 +134,7 @@ def usable_streams() -> Iterator[None]:
 
 
 def flushed(code: int) -> int:
-    """Write what is still buffered; ``code``, or another exit code where the output is lost."""
+    """Flush; return ``code``, or another exit code if output was lost."""
     output = results()
     output.flush()
     problem = getattr(output, "problem", "") or ("it was closed" if getattr(output, "is_closed", False) else "")
@@ -145,7 +145,7 @@ def flushed(code: int) -> int:
 
 
 def _let_go_of(stream: Any) -> None:
-    """Send what is still to be printed nowhere: else Python would try again when the process ends."""
+    """Discard what is still buffered; otherwise Python would try again when the process ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, stream.fileno())
@@ -154,24 +154,24 @@ def _let_go_of(stream: Any) -> None:
 
 
 def _occupy_standard_descriptors() -> None:
-    """See that 0, 1 and 2 are open: else the next file would get such a number, and all that is printed."""
+    """Make sure that descriptors 0, 1 and 2 are open; otherwise the next file would receive what is printed."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            # The smallest number that is free, which is this one.
+            # The smallest free number, which is this one.
             os.open(os.devnull, os.O_RDWR)
 
 
 def _replaced_errors(stream: Any) -> str | None:
-    """Let a stream replace what it cannot show; what it did before, or None if it is left as it is."""
+    """Make a stream replace what it cannot show; return its old setting, or None if it is unchanged."""
     errors = getattr(stream, "errors", None)
     if errors not in ("strict", "surrogateescape") or not hasattr(stream, "reconfigure"):
         return None
     try:
         stream.reconfigure(errors=_HANDLER)
     except OSError:
-        # Some streams refuse, such as one whose descriptor was exchanged under it; they stay as they are.
+        # Some streams refuse, for example if their descriptor was replaced; they stay as they are.
         return None
     return str(errors)
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.engine_options import add_engine_options, make_engine
-from holdfast.cli.verbs import add_output, add_pairs, add_verb
+from holdfast.cli.verbs import add_agent_options, add_eval_every, add_lengths, add_output, add_verb
 from holdfast.core.errors import InputError
 
-__all__ = ["add_parser"]
+__all__ = ["add_parser", "parts_of"]
 
 _DESCRIPTION = """\
 Train an algorithm with every setting of a grid, with several seeds each, and
 compare: a table of the last returns with 95 % intervals over the seeds, and the
-learning curves. Each training is a job with a run folder of its own in
-DIR/runs; a sweep that was stopped or killed goes on with --resume.
+learning curves. Each training is a job with its own run folder in DIR/runs.
+If a sweep stops, continue it with --resume.
 """
 _EXAMPLES = """\
 examples:
@@ -31,12 +31,12 @@ examples:
 
 def add_parser(verbs: Any) -> None:
     """Add the verb to the command line."""
-    from holdfast.cli.train import whole_number, whole_numbers
+    from holdfast.cli.typed_values import whole_numbers
 
     parser = add_verb(
         verbs,
         "sweep",
-        "train with every setting of a grid, here or on a cluster, and compare",
+        "train every setting of a grid, here or on a cluster",
         _DESCRIPTION,
         _EXAMPLES,
     )
@@ -49,17 +49,19 @@ def add_parser(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=V1,V2,...",
-        help="values of an argument of the algorithm, of algo, or (env.NAME) of an argument of the environment; "
-        "given several times, every combination is tried",
+        help="values of an argument of the algorithm, of algo itself or, as env.NAME, of an argument of the "
+        "environment; repeat it to try every combination",
     )
     parser.add_argument(
-        "--k-max", metavar="K,K,...", help="the longest holds to try, as --grid k_max=K,K,...; or one for all"
+        "--k-max",
+        metavar="K,K,...",
+        help="the values of k_max to compare, as with --grid k_max=K,K,...; or one value for all",
     )
     parser.add_argument(
         "--persistences",
         type=whole_numbers,
         metavar="1,K,...",
-        help="the persistences to choose from, such as 1,2,4,8, for all; several sets as "
+        help="the persistences to choose from in all settings, such as 1,2,4,8; to compare several sets, use "
         "--grid 'persistences=[1,2,4],[1,4]'",
     )
     parser.add_argument(
@@ -67,16 +69,11 @@ def add_parser(verbs: Any) -> None:
         type=int,
         default=3,
         metavar="N",
-        help="each setting is trained with N seeds, 0 to N-1 (default: 3)",
+        help="train each setting with seeds 0 to N-1 (default: 3)",
     )
-    parser.add_argument("--steps", type=whole_number, metavar="N", help="steps to train, as in train")
-    parser.add_argument("--episodes", type=whole_number, metavar="N", help="episodes to train, as in train")
-    parser.add_argument(
-        "--eval-every", type=whole_number, metavar="N", help="between evaluations, as in train; 0 for none"
-    )
-    add_pairs(parser, "--set", "arguments of the algorithm, for all")
-    add_pairs(parser, "--env-kwargs", "arguments of the environment")
-    parser.add_argument("--device", metavar="D", help="device of PyTorch: auto, cpu, cuda, ... (default: auto)")
+    add_lengths(parser, "steps to train, as in train", "episodes to train, as in train")
+    add_eval_every(parser, "steps or episodes between evaluations, as in train; 0 for none")
+    add_agent_options(parser, "arguments of the algorithm that all settings share")
     add_output(parser, "the sweep's folder (default: results/sweep/NAME)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all rows into one .csv file")
     add_engine_options(parser)
@@ -84,17 +81,17 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train, draw, print; 1 if a job failed."""
+    """Train, draw and print; return 1 if a job failed."""
     from holdfast.cli.campaigns import check_csv, run_and_show
     from holdfast.cli.typed_values import allow_code, code_folder
     from holdfast.core.checks import check_integer
-    from holdfast.envs import is_code
+    from holdfast.envs import is_own_environment
     from holdfast.experiments.campaign import check_campaign_folder
     from holdfast.experiments.sweep import grid_jobs
+    from holdfast.policies.own_algorithms import is_own_algorithm
     from holdfast.runs.stopping import stop_on_signals
 
-    code = arguments.environment if is_code(arguments.environment) else None
-    allow_code(code)
+    environments = [arguments.environment] if is_own_environment(arguments.environment) else []
     check_csv(arguments.csv)
     if arguments.k_max is not None and any(pair.partition("=")[0] == "k_max" for pair in arguments.grid):
         raise InputError("give --k-max or --grid k_max, not both")
@@ -105,7 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
                 raise InputError(f"give --persistences or values of {name}, not both")
         grid = {"persistences": [arguments.persistences], **grid}
     if not grid:
-        raise InputError("--grid, --k-max or --persistences must be given: what is to be compared")
+        raise InputError("give the values to compare with --grid, --k-max or --persistences")
+    own = [algo for algo in (arguments.algo, *grid.get("algo", ())) if is_own_algorithm(algo)]
+    code = next(iter([*environments, *own]), None)
+    allow_code(code)
     sweep, jobs = grid_jobs(_options(arguments), grid, check_integer("seeds", arguments.seeds))
     folder = arguments.out or _folder(jobs[0].setting, grid)
     check_campaign_folder(sweep, jobs, folder, arguments.resume)
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What all jobs have in common."""
+    """The options that all jobs share."""
     from holdfast.cli.typed_values import keyword_arguments
     from holdfast.policies.algorithms import DEFAULT_ALGORITHM
 
@@ -142,15 +142,15 @@ def _grid(given: list[str]) -> dict[str, list[Any]]:
             raise InputError(f"--grid must be NAME=V1,V2,... or env.NAME=V1,V2,..., not {pair!r}")
         if name in grid:
             raise InputError(f"--grid must name {name!r} once")
-        values = [literal(part) for part in _parts(text)]
+        values = [literal(part) for part in parts_of(text)]
         if any(value in values[:place] for place, value in enumerate(values)):
             raise InputError(f"--grid must give each value of {name!r} once")
         grid[name] = values
     return grid
 
 
-def _parts(text: str) -> list[str]:
-    """The text between commas that stand in no bracket."""
+def parts_of(text: str) -> list[str]:
+    """The parts between commas that are outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")
@@ -162,6 +162,6 @@ def _parts(text: str) -> list[str]:
 
 
 def _folder(setting: Any, grid: dict[str, list[Any]]) -> Path:
-    from holdfast.runs.config import file_name
+    from holdfast.runs.options import file_name
 
     return Path("results", "sweep", file_name("-".join((setting["env_label"], setting["algo"], *grid))))

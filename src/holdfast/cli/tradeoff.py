@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.engine_options import add_engine_options, make_engine
-from holdfast.cli.train import whole_number, whole_numbers
-from holdfast.cli.verbs import add_output, add_pairs, add_verb
+from holdfast.cli.typed_values import whole_number
+from holdfast.cli.verbs import add_agent_options, add_holds, add_output, add_verb
 from holdfast.core.errors import InputError
 
 __all__ = ["add_parser"]
@@ -19,12 +19,12 @@ _PERSISTENCES = (1, 2, 4, 8, 16, 32)
 _ALGORITHM = "perdqn"
 
 _DESCRIPTION = """\
-Find out what return costs in decisions: make policies for several costs of a
-decision, play each without and with a decision tolerance, and compare. Where an
-environment shows its transitions (grids, toy_text) the policies are exact;
-elsewhere PerDQN is trained with several seeds for each cost. Prints a table and
-a sentence to act on, and draws return against decisions per episode. What was
-stopped or killed goes on with --resume.
+Find out how much return is lost by deciding less often: make policies for
+several costs of a decision, play each without and with a decision tolerance,
+and compare. If the environment exposes its transitions (grids, toy_text), the
+policies are exact; otherwise PerDQN is trained with several seeds for each
+cost. Prints a table and a sentence to act on, and draws return against
+decisions per episode. If it stops, continue with --resume.
 """
 _EXAMPLES = """\
 examples:
@@ -39,7 +39,7 @@ def add_parser(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "tradeoff",
-        "return against decisions per episode, over the cost of a decision",
+        "trade return against decisions per episode",
         _DESCRIPTION,
         _EXAMPLES,
     )
@@ -51,25 +51,16 @@ def add_parser(verbs: Any) -> None:
         metavar="C,C,...",
         help=f"costs of a decision, in reward (default: {','.join(f'{cost:g}' for cost in _COSTS)})",
     )
-    held = parser.add_mutually_exclusive_group()
-    held.add_argument("--k-max", type=int, metavar="K", help="largest persistence, instead of --persistences")
-    held.add_argument(
-        "--persistences",
-        type=whole_numbers,
-        metavar="1,K,...",
-        help=f"the persistences to choose from (default: {','.join(map(str, _PERSISTENCES))})",
+    add_holds(
+        parser,
+        "largest persistence, instead of --persistences",
+        f"the persistences to choose from (default: {','.join(map(str, _PERSISTENCES))})",
     )
     parser.add_argument("--gamma", type=float, default=0.99, metavar="G", help="discount factor (default: 0.99)")
-    parser.add_argument(
-        "--episodes", type=int, default=20, metavar="N", help="episodes that each policy plays (default: 20)"
-    )
-    parser.add_argument(
-        "--seeds", type=int, metavar="N", help="each cost is trained with N seeds, 0 to N-1 (default: 3)"
-    )
+    parser.add_argument("--episodes", type=int, default=20, metavar="N", help="episodes per policy (default: 20)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="train each cost with seeds 0 to N-1 (default: 3)")
     parser.add_argument("--steps", type=whole_number, metavar="N", help="steps of each training (default: 100000)")
-    add_pairs(parser, "--set", "arguments of PerDQN")
-    add_pairs(parser, "--env-kwargs", "arguments of the environment")
-    parser.add_argument("--device", metavar="D", help="device of PyTorch: auto, cpu, cuda, ... (default: auto)")
+    add_agent_options(parser, "arguments of PerDQN")
     add_output(parser, "output folder (default: results/tradeoff/ENV)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all rows into one .csv file")
     add_engine_options(parser)
@@ -84,17 +75,17 @@ _numbers.__name__ = "list of numbers"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Solve or train, draw, print; 1 if a job failed."""
+    """Solve or train, draw and print; return 1 if a job failed."""
     from holdfast.cli.campaigns import check_csv, run_and_show
     from holdfast.cli.environments import check_output_folder
     from holdfast.cli.typed_values import allow_code, code_folder
     from holdfast.core.checks import check_integer
-    from holdfast.envs import is_code
+    from holdfast.envs import is_own_environment
     from holdfast.experiments.campaign import check_campaign_folder
-    from holdfast.runs.config import file_name
+    from holdfast.runs.options import file_name
     from holdfast.runs.stopping import stop_on_signals
 
-    code = arguments.environment if is_code(arguments.environment) else None
+    code = arguments.environment if is_own_environment(arguments.environment) else None
     allow_code(code)
     check_csv(arguments.csv)
     check_integer("episodes", arguments.episodes)
@@ -107,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _jobs(arguments: argparse.Namespace) -> Any:
-    """The experiment and its jobs: exact ones where there is a table."""
+    """The experiment and its jobs, exact ones if there is a transition table."""
     from holdfast.cli.typed_values import keyword_arguments
     from holdfast.core.checks import check_integer
     from holdfast.envs import make_env

@@ -1,4 +1,4 @@
-"""``holdfast train``: train any agent into a folder of its own, and go on where it stopped."""
+"""``holdfast train``: train any agent in its own folder, and continue where it stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.cli.streams import results
-from holdfast.cli.verbs import add_output, add_pairs, add_verb
+from holdfast.cli.typed_values import counted, whole_number
+from holdfast.cli.verbs import (
+    add_device,
+    add_eval_every,
+    add_holds,
+    add_lengths,
+    add_output,
+    add_pairs,
+    add_step_timeout,
+    add_verb,
+)
 from holdfast.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,9 +32,9 @@ __all__ = ["add_parser", "whole_number"]
 
 _DESCRIPTION = """\
 Train an agent. Everything goes into the run's folder: config.json, metrics.csv
-(a row per episode), evaluations.csv, TensorBoard's events, the last checkpoint
-and the best policy. The same command again goes on from the last checkpoint:
-an interrupted run continues and ends with identical results.
+(a row per episode), evaluations.csv, TensorBoard's events, the last checkpoints
+and the best policy. If the run stops, type the same command again: it continues
+from the last checkpoint and ends with identical results.
 """
 _EXAMPLES = """\
 examples:
@@ -32,34 +42,20 @@ examples:
   holdfast train MountainCar-v0 --persistences 1,2,4,8,16 --set layer_norm=true
   holdfast train cliff --algo perq --episodes 300 --seed 1
   holdfast train my_envs:make_robot --set learning_rate=1e-3 batch_size=64
+  holdfast train cliff --algo my_agents:Mine
   holdfast train --config runs/cliff-perq-k8-s1/config.json --out runs/again
   holdfast train --resume runs/cliff-perq-k8-s1 --episodes 600
 
-Larger --steps or --episodes extend a finished run; the exploration rate, the
-learning rate and the priorities' exponent then stay where their schedules
-ended (their length is the argument schedule_steps, at first --steps).
+To extend a finished run, give it more --steps or --episodes. The exploration
+rate, the learning rate and the priorities' exponent then stay where their
+schedules ended (the argument schedule_steps; by default, the first --steps).
 
-config.toml has the same names: environment, algo, k_max, steps, ..., and the
-tables [set] and [env_kwargs].
+A --config file uses the same names: environment, algo, k_max, steps, ..., and
+the tables [set] and [env_kwargs].
 """
 
-_PLAIN = (
-    "environment",
-    "algo",
-    "k_max",
-    "persistences",
-    "decision_cost",
-    "steps",
-    "episodes",
-    "seed",
-    "n_envs",
-    "eval_every",
-    "eval_episodes",
-    "checkpoint_every",
-    "threads",
-    "device",
-)
-"""Options that are taken as they are."""
+_APART = ("env_kwargs", "label", "set")
+"""Options of a run that the command line spells differently."""
 
 _HABITS = {
     "--env": "the environment stands alone, before the options",
@@ -101,11 +97,11 @@ _HABITS = {
     "--end-e": "use --set exploration_final_eps=",
     "--exploration-fraction": "use --set exploration_fraction=",
 }
-"""What users of rl-zoo and CleanRL type by habit, and what to type here."""
+"""Options that users of rl-zoo and CleanRL type by habit, and what to type instead."""
 
 
 class _Habit(argparse.Action):
-    """An option of another tool, which is answered with ours."""
+    """An option of another tool; the error names ours."""
 
     def __call__(
         self,
@@ -122,7 +118,7 @@ def add_parser(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "train",
-        "train an agent, with checkpoints; the same command again goes on exactly",
+        "train an agent; type the command again to continue exactly",
         _DESCRIPTION,
         _EXAMPLES,
         allow_abbrev=False,
@@ -131,34 +127,26 @@ def add_parser(verbs: Any) -> None:
         "environment",
         metavar="ENV",
         nargs="?",
-        help="a Gymnasium id, a grid (cliff, bridge, zigzag, open, sync-grid, frozen-lake), a game "
-        "(atari:Freeway, minatar:Freeway), a map file, or module:callable, a function of yours that returns an "
+        help="a Gymnasium id, a grid (cliff, bridge, zigzag, open, goal-grid, sync-grid, frozen-lake), a game "
+        "(atari:Freeway, minatar:Freeway), a map file, or module:callable, your own function that returns an "
         "environment",
     )
     parser.add_argument("--algo", metavar="NAME", help=_algorithms())
-    held = parser.add_mutually_exclusive_group()
-    held.add_argument("--k-max", type=whole_number, metavar="K", help="largest persistence (default: 8)")
-    held.add_argument(
-        "--persistences",
-        type=whole_numbers,
-        metavar="1,K,...",
-        help="the persistences to choose from, such as 1,2,4,8, instead of all up to --k-max",
-    )
+    add_holds(parser, "largest persistence K (default: 8; perdqn, msa-dqn, pertd3 and persac: a sparse set)")
     parser.add_argument(
         "--decision-cost",
         type=float,
         metavar="C",
-        help="what each decision costs, so that actions are held where that pays (default: 0)",
+        help="cost of each decision, so that actions are held where that pays (default: 0)",
     )
-    parser.add_argument(
-        "--steps", type=whole_number, metavar="N", help="steps to train (default with a network: 100000)"
+    add_lengths(
+        parser,
+        "steps to train (default with a network: 100000)",
+        "episodes to train (default with a table: 600)",
     )
+    parser.add_argument("--seed", type=int, metavar="S", help="random seed (default: 0)")
     parser.add_argument(
-        "--episodes", type=whole_number, metavar="N", help="episodes to train (default with a table: 600)"
-    )
-    parser.add_argument("--seed", type=int, metavar="S", help="root of all random numbers (default: 0)")
-    parser.add_argument(
-        "--n-envs", type=int, metavar="M", help="environments side by side, with a network (default: 1)"
+        "--n-envs", type=int, metavar="M", help="number of parallel environments, with a network (default: 1)"
     )
     add_pairs(
         parser,
@@ -171,7 +159,7 @@ def add_parser(verbs: Any) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="options from a .toml or .json file; those given here count more",
+        help="read options from a .toml or .json file; command-line options take precedence",
     )
     add_output(parser, "the run's folder (default: runs/NAME)")
     parser.add_argument(
@@ -180,13 +168,11 @@ def add_parser(verbs: Any) -> None:
         help="name of the run's folder in runs/ (default: from ENV, algorithm, K and seed)",
     )
     parser.add_argument(
-        "--resume", type=Path, metavar="RUN", help="go on with the run in this folder, whatever its options were"
+        "--resume", type=Path, metavar="RUN", help="continue the run in this folder with its own options"
     )
-    parser.add_argument(
-        "--eval-every",
-        type=whole_number,
-        metavar="N",
-        help="steps (with a table: episodes) between evaluations; 0 for none (default: a twentieth of the run)",
+    add_eval_every(
+        parser,
+        "steps (with a table: episodes) between evaluations; 0 for none (default: a twentieth of the run)",
     )
     parser.add_argument(
         "--eval-episodes", type=int, metavar="N", help="greedy episodes of each evaluation (default: 10)"
@@ -195,14 +181,23 @@ def add_parser(verbs: Any) -> None:
         "--checkpoint-every",
         type=float,
         metavar="SECONDS",
-        help="time between checkpoints, more if they would take over 4 %% of it; 0 for none (default: 60)",
+        help="time between checkpoints, longer if they would take over 4 %% of it; 0 for none (default: 60)",
     )
-    parser.add_argument("--threads", type=int, metavar="T", help="threads of PyTorch (default: 1)")
-    parser.add_argument("--device", metavar="D", help="device of PyTorch: auto, cpu, cuda, ... (default: auto)")
+    parser.add_argument(
+        "--keep-checkpoints",
+        type=int,
+        metavar="N",
+        help="number of checkpoints to keep, in case the newest is damaged (default: 2)",
+    )
+    parser.add_argument("--threads", type=int, metavar="T", help="PyTorch threads (default: 1)")
+    add_device(parser)
+    add_step_timeout(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--quiet", action="store_true", help="show no progress and print nothing")
-    shown.add_argument("--json", action="store_true", help="print progress and result as JSON, an object per line")
-    # For programs that start a training: it is not to outlive them.
+    shown.add_argument(
+        "--json", action="store_true", help="print progress and result as JSON, one object per line"
+    )
+    # For programs that start a training which must not outlive them.
     parser.add_argument("--stop-with", type=int, metavar="PID", help=argparse.SUPPRESS)
     for flag in _HABITS:
         parser.add_argument(flag, action=_Habit, nargs="?", help=argparse.SUPPRESS)
@@ -212,45 +207,30 @@ def add_parser(verbs: Any) -> None:
 def _algorithms() -> str:
     """The list of algorithms, for the help."""
     from holdfast.policies.algorithms import ALGORITHMS, DEFAULT_ALGORITHM
+    from holdfast.policies.own_algorithms import installed_algorithms
 
     deep = ", ".join(name for name, algorithm in ALGORITHMS.items() if algorithm.is_deep)
     tabular = ", ".join(name for name, algorithm in ALGORITHMS.items() if not algorithm.is_deep)
-    return f"with a network {deep}; with a table {tabular} (default: {DEFAULT_ALGORITHM})"
-
-
-def whole_number(text: str) -> int:
-    """A whole number, also as 1e6 or 100_000."""
-    try:
-        return int(text)
-    except ValueError:
-        number = float(text)
-        if not number.is_integer():
-            raise ValueError from None
-        return int(number)
-
-
-whole_number.__name__ = "whole number"  # what argparse calls it
-
-
-def whole_numbers(text: str) -> list[int]:
-    """Whole numbers with commas between."""
-    return [whole_number(part) for part in text.split(",")]
-
-
-whole_numbers.__name__ = "list of whole numbers"
+    added = ", ".join(name for name in installed_algorithms() if name not in ALGORITHMS)
+    own = f"also installed: {added}; " if added else ""
+    return (
+        f"with a network: {deep}; with a table: {tabular}; {own}or module:Class, your own agent "
+        f"(default: {DEFAULT_ALGORITHM})"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train, print."""
-    from holdfast.envs import is_code
-    from holdfast.runs.config import run_name
+    """Train and print."""
+    from holdfast.envs import is_own_environment
+    from holdfast.policies.own_algorithms import is_own_algorithm
+    from holdfast.runs.options import run_name
     from holdfast.runs.progress import pick_reporter
     from holdfast.runs.stopping import stop_on_signals
     from holdfast.runs.training import train
 
     with stop_on_signals(arguments.stop_with) as stop:
         options = _options(arguments)
-        _allow_code(arguments.environment, options)
+        _allow_code(arguments, options)
         _prepare_torch()
         path = _run_folder(arguments) or Path("runs", run_name(options))
         reporter = pick_reporter(sys.stderr, sys.stdout, arguments.quiet, arguments.json)
@@ -259,17 +239,18 @@ def run(arguments: argparse.Namespace) -> int:
         if outcome.status != "stopped":
             return 0
         kept = _is_kept(options)
-        code = f"{options['environment']} " if is_code(str(options["environment"])) else ""
-        how = f"holdfast train {code}--resume {path} goes on from there" if kept else "nothing was saved"
+        code = f"{options['environment']} " if is_own_environment(str(options["environment"])) else ""
+        code += f"--algo {options['algo']} " if is_own_algorithm(options.get("algo")) else ""
+        how = f"to continue, type holdfast train {code}--resume {path}" if kept else "nothing was saved"
         sys.stderr.write(f"holdfast train: stopped at step {outcome.steps:,}; {how}\n")
         return stop.exit_code
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options that were given: those of the run to go on with, then the file's, then the command line's."""
+    """The options given by the run to resume, then by the file, then by the command line."""
     from holdfast.cli.typed_values import keyword_arguments
-    from holdfast.runs.config import read_options
     from holdfast.runs.directory import RunFolder
+    from holdfast.runs.options import OPTIONS, read_options
 
     options: dict[str, Any] = {}
     if arguments.resume is not None:
@@ -279,13 +260,14 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         if arguments.out is not None or arguments.name is not None:
             raise InputError("--resume must not be given with --out or --name: it names the run's folder")
         if not folder.is_run:
-            raise InputError(f"--resume must name the folder of a run, and {arguments.resume} is none")
+            raise InputError(f"--resume must name the folder of a run, and {arguments.resume} is not one")
         options |= folder.read_config().options()
     if arguments.config is not None:
-        # The user has named it, so a link may lead to it.
+        # The user named it, so following a link is fine.
         is_link = arguments.config.is_symlink()
         options |= read_options(Path(os.path.realpath(arguments.config)) if is_link else arguments.config)
-    given = {name: getattr(arguments, name) for name in _PLAIN if getattr(arguments, name) is not None}
+    plain = [name for name in OPTIONS if name not in _APART]
+    given = {name: getattr(arguments, name) for name in plain if getattr(arguments, name) is not None}
     if "environment" in given and given["environment"] != options.get("environment"):
         options.pop("label", None)
     for name, option in (("set", "--set"), ("env_kwargs", "--env-kwargs")):
@@ -297,32 +279,38 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         raise InputError(f"--algo must be that of the run, {options['algo']}, not {given['algo']}")
     for name, other in (("k_max", "persistences"), ("persistences", "k_max")):
         if name in given:
-            # They say the same thing, and the command line counts more than a file.
+            # They mean the same thing, and the command line takes precedence over a file.
             options.pop(other, None)
     return options | given
 
 
-def _allow_code(typed: str | None, options: dict[str, Any]) -> None:
-    """Let modules of the user be imported, but none that only a file names."""
+def _allow_code(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
+    """Allow the user's modules to be imported, but none that only a file names."""
     from holdfast.cli.typed_values import allow_code
-    from holdfast.envs import is_code
+    from holdfast.envs import is_own_environment
+    from holdfast.policies.own_algorithms import is_own_algorithm
 
-    name = options.get("environment")
-    if not isinstance(name, str) or not is_code(name):
-        return
-    if typed != name:
-        raise InputError(f"ENV must be given to run {name}: for safety, code named in a file is never run")
-    allow_code(name)
+    environment, algo = options.get("environment"), options.get("algo")
+    named = [("ENV", arguments.environment, environment)] if isinstance(environment, str) else []
+    named = [one for one in named if is_own_environment(one[2])]
+    if isinstance(algo, str) and is_own_algorithm(algo):
+        named.append((f"--algo {algo}", arguments.algo, algo))
+    for option, typed, name in named:
+        if typed != name:
+            raise InputError(
+                f"{option} must be given to run {name}: for safety, code named in a file is never run"
+            )
+        allow_code(name)
 
 
 def _prepare_torch() -> None:
-    """Settings of the whole process, which only a program may change."""
-    # Threads that wait must not keep a core busy; to be said before PyTorch is loaded.
+    """Process-wide settings, which only a program may change, never a library."""
+    # Waiting threads must not keep a core busy; this must be set before PyTorch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def _run_folder(arguments: argparse.Namespace) -> Path | None:
-    from holdfast.runs.config import file_name
+    from holdfast.runs.options import file_name
 
     if arguments.resume is not None:
         return Path(arguments.resume)
@@ -350,16 +338,17 @@ def _print_outcome(outcome: Outcome, arguments: argparse.Namespace) -> None:
         return
     if arguments.quiet:
         return
-    lines = [f"{outcome.status}: {outcome.steps:,} steps, {outcome.episodes:,} episodes"]
+    lines = [f"{outcome.status}: {counted(outcome.steps, 'step')}, {counted(outcome.episodes, 'episode')}"]
     if outcome.status != "already finished":
         pace = outcome.new_steps / outcome.seconds if outcome.seconds > 0 else 0.0
         lines[0] += f", {duration(outcome.seconds)} at {pace:,.0f} steps/s"
     if outcome.mean_return is not None:
-        told = f"return, last {min(20, outcome.episodes)} episodes"
+        told = f"return, last {counted(min(20, outcome.episodes), 'episode').removeprefix('1 ')}"
         lines.append(f"  {told:<25} {outcome.mean_return:.6g}")
     if outcome.best_return is not None:
         lines.append(f"  return, best evaluation   {outcome.best_return:.6g}")
     lines.append(f"  folder                    {outcome.path}")
     if outcome.status == "already finished":
-        lines.append("  larger --steps or --episodes extend it; another --name or --out begins anew")
+        lines.append("  to extend it, give larger --steps or --episodes")
+        lines.append("  to train another run, give another --name or --out")
     results().write("\n".join(lines) + "\n")

@@ -11,14 +11,14 @@ __all__ = ["Waiting"]
 
 
 class Waiting:
-    """While it is entered, one line of a terminal says what is being done, and for how long all has taken.
+    """Within the block, a line on the terminal says what is being done and the time taken so far.
 
-    The line appears once ``patience`` is over, and is wiped away at the end. What is no terminal is left alone.
+    The line appears after ``patience`` seconds and is erased at the end. Other streams get nothing.
 
     Args:
-        stream: Where to.
+        stream: Where to write.
         what: What is being done.
-        patience: Seconds without a word.
+        patience: Seconds before the line appears.
     """
 
     def __init__(self, stream: IO[str], what: str, patience: float = 2.0) -> None:
