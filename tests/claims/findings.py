@@ -167,7 +167,7 @@ def kemeny_minima(horizons: Sequence[int], differ: bool = False) -> Evidence:
 
     Args:
         horizons: H.
-        differ: Whether the minimum is claimed to lie at another K_max on each grid.
+        differ: Whether the minimum is claimed to lie at a different K_max on each grid.
     """
 
     def find(kept: Kept) -> Findings:
@@ -185,7 +185,7 @@ def kemeny_minima(horizons: Sequence[int], differ: bool = False) -> Evidence:
                 places.append(int(k_max[least]))
         if differ and places:
             told_places = ", ".join(map(str, places))
-            found.append(Finding(f"another K on each grid: {told_places}", len(set(places)) == len(places)))
+            found.append(Finding(f"a different K on each grid: {told_places}", len(set(places)) == len(places)))
         return {"": found}
 
     return find

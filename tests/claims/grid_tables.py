@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast.experiments.tables import matrix, select
 from holdfast.experiments.tabular_ablation import AGENTS
-from holdfast.experiments.tabular_curves import Agent, equal_q, per_q, plain_q, repeated_q
+from holdfast.experiments.tabular_curves import GridAgent, equal_q, per_q, plain_q, repeated_q
 from holdfast.experiments.tabular_study import plan as study_plan
 from holdfast.stats.estimates import Estimate, mean_estimate
 from tests.claims.findings import GRID_NAMES
@@ -41,7 +41,7 @@ def _table(kept: Kept, agents: Sequence[str], choice: str, minus: str | None = N
     return _HEAD.replace("agent", "agent" if minus is None else "other") + "\n".join(lines) + "\n" if lines else ""
 
 
-def _names(agents: Sequence[Agent]) -> list[str]:
+def _names(agents: Sequence[GridAgent]) -> list[str]:
     return [agent.name for agent in agents]
 
 

@@ -38,7 +38,7 @@ def claims_text(results: Path) -> str:
 
 
 def _proven(claims: Iterable[Proven]) -> str:
-    lines = ["| claim | where | verdict | kept by |", "|---|---|---|---|"]
+    lines = ["| claim | where | verdict | shown by |", "|---|---|---|---|"]
     for one in claims:
         tests = ", ".join(
             f"[`{test.rpartition('::')[2]}`](../tests/{test.partition('::')[0]})" for test in one.tests

@@ -72,7 +72,7 @@ class Measured:
 
 PROVEN = (
     Proven(
-        "The all-persistence operator is a γ-contraction in the largest norm.",
+        "The all-persistence operator is a γ-contraction in the sup norm.",
         "Theorem `prop:HQ_contraction`, 1",
         HOLDS,
         ("mdp/test_operators.py::TestContraction::test_each_component_contracts",),
@@ -100,13 +100,13 @@ PROVEN = (
         ("mdp/test_solve.py::test_choosing_durations_gains_nothing",),
     ),
     Proven(
-        "The reward of a long hold is that of a shorter one and, from where it leads, that of the rest.",
+        "The reward of a long hold is that of a shorter one plus, from where that leads, the discounted rest.",
         "Lemma `lem:r_k dec`",
         HOLDS,
         ("mdp/test_persistence.py::test_a_longer_hold_is_a_shorter_one_and_the_rest",),
     ),
     Proven(
-        "Bootstrapping along the held action leaves the values of any policy over options alone.",
+        "Bootstrapping along the held action leaves the values of any policy over options unchanged.",
         "Appendix `sec:apx proof`, (ii)",
         HOLDS,
         ("mdp/test_operators.py::test_the_values_of_a_policy_solve_its_linear_equations",),
@@ -120,7 +120,7 @@ PROVEN = (
             "tabular/test_perq.py::test_it_converges_to_the_exact_values_on_cliff",
             "tabular/test_perq.py::test_it_comes_near_the_exact_values_where_steps_slip",
         ),
-        "Where moves are certain it does. Where chance ends holds early, the values of long holds stay too high "
+        "With deterministic moves it does. If chance ends holds early, the values of long holds stay too high "
         "([errata.md](errata.md), 8).",
     ),
     Proven(
@@ -131,7 +131,7 @@ PROVEN = (
             "core/test_decomposition.py::test_update_count_is_the_length_and_a_pyramid_number_at_kappa_equal_k_max",
             "core/test_decomposition.py::test_every_buffer_receives_every_step_once",
         ),
-        "K(K+1)(2K+1)/6 where κ = K; of every step one tuple for each k.",
+        "K(K+1)(2K+1)/6 if κ = K; PerDQN has one tuple for each step and each k.",
     ),
     Proven(
         "Q-learning with K updates per step makes as many updates as PerQ-learning.",
@@ -173,17 +173,17 @@ _PARTS = _CODE.format("tabular_ablation:PARTS")
 
 EXPLORATION = (
     Measured(
-        "Random options of up to K steps cross the grids faster: Kemeny's constant is least above K = 1, at "
-        "another K on each grid.",
+        "Random options of up to K steps cross the grids faster: Kemeny's constant is smallest above K = 1, at "
+        "a different K on each grid.",
         "`fig:Kemeny`",
         kemeny_minima((30,), differ=True),
         _STUDY.format("Kemeny"),
         "kem_complete",
-        "Holes as walls. With holes that lead back to the start or are ordinary cells there is less of a minimum "
+        "Holes count as walls. If they lead back to the start or are ordinary cells, the minimum is shallower "
         "([exploration.md](exploration.md#holes)).",
     ),
     Measured(
-        "For every horizon the constant first falls with K and then rises, as agents stand before walls.",
+        "For every horizon the constant first falls with K and then rises, because agents get stuck at walls.",
         "`fig:kem_complete`",
         kemeny_minima((10, 20, 30)),
         _STUDY.format("kem_complete"),
@@ -205,12 +205,12 @@ EXPLORATION = (
         "adv_exploration",
     ),
     Measured(
-        "With a larger K random options of up to K steps reach the flag more often.",
+        "With a larger K, random options of up to K steps reach the flag more often.",
         "`fig:adv_exploration`",
         flag_rates("adv_exploration", (1, 2, 4, 8, 16, 32, 64)),
         _STUDY.format("adv_exploration"),
         "adv_exploration",
-        "Below K = 8 nobody reached it in 10,000 episodes, so those rates order nothing.",
+        "Below K = 8 none of 10,000 episodes reached it, so those rates rank nothing.",
     ),
     Measured(
         "They cover a wider region of the state space.",
@@ -288,7 +288,7 @@ GRIDS = (
         grid_gaps("PerQ8", "TempoRL8 padded", (ZERO, RANDOM, LONG)),
         _PARTS,
         "tabular_ablation",
-        "TempoRL padded; without its padding it fails, against all that its own paper shows.",
+        "TempoRL is padded; without padding it fails, contrary to what its own paper shows.",
     ),
     Measured(
         "PerQ-learning (K = 8) is better than TempoRL in all cases, if TempoRL is not padded.",
@@ -307,7 +307,7 @@ GRIDS = (
         "Greedy returns in the first tenth of the episodes.",
     ),
     Measured(
-        "With large K TempoRL is more robust: from K = 8 to 16 PerQ-learning loses more on ZigZag and FrozenLake.",
+        "With large K, TempoRL is more robust: from 8 to 16 PerQ-learning loses more on ZigZag and FrozenLake.",
         "`fig:tabular_noboot`",
         grid_gaps("TempoRL16 padded", "PerQ16", expected={"zigzag": "above", "frozen-lake": "above"}),
         _STUDY.format("tabular_noboot"),
@@ -323,13 +323,13 @@ GRIDS = (
         "As printed, durations beyond a terminal state are never updated.",
     ),
     Measured(
-        "Without the bootstrap they are worse also if such durations are updated (padded).",
+        "Without the bootstrap they are worse even if such durations are updated (padded).",
         "`fig:tabular_noboot`",
         grid_gaps("PerQ8", "MSA8 padded", (ZERO, RANDOM, LONG)),
         _PARTS,
         "tabular_ablation",
-        "The other choice in the claim above. Where it does not hold, the padding and not the bootstrap is what "
-        "PerQ-learning gains by on these grids.",
+        "The other reading of the claim above. Where it does not hold, PerQ-learning gains by the padding and not "
+        "by the bootstrap on these grids.",
     ),
     Measured(
         "MSA-Q-learning is often worse than Q-learning.",
@@ -337,10 +337,10 @@ GRIDS = (
         grid_gaps("MSA8", "Q", expected="below"),
         _STUDY.format("tabular_noboot"),
         "tabular_study",
-        "“Often” is a claim about some grids; padded it is ahead of Q-learning on all of them.",
+        "“Often” is a claim about some grids; padded, it beats Q-learning on all of them.",
     ),
     Measured(
-        "The reason is that durations beyond a wall or an end are never updated: padding mends it.",
+        "The reason is that durations beyond a wall or an end are never updated: padding fixes it.",
         "`fig:tabular_noboot`",
         grid_gaps("MSA8 padded", "MSA8"),
         _PARTS,
@@ -352,15 +352,15 @@ GRIDS = (
         grid_gaps("Q x8", "Q", (ZERO, RANDOM), expected="not above"),
         _STUDY.format("tabular_multi"),
         "tabular_multi",
-        "From zero values, repeated updates change no sign and so no greedy episode. From random ones they help.",
+        "From zero values, repeated updates change no sign, so no greedy episode. From random ones they help.",
     ),
     Measured(
-        "PerQ-learning stays ahead of Q-learning with as many updates.",
+        "PerQ-learning stays ahead of Q-learning with the same number of updates.",
         "`fig:tabular_multi`",
         grid_gaps("PerQ8", "Q equal to PerQ8", (ZERO, RANDOM)),
         _STUDY.format("tabular_multi"),
         "tabular_multi",
-        "With truly as many updates.",
+        "With as many updates as Algorithm 1 makes.",
     ),
     Measured(
         "A run of PerQ-learning takes the least time at some K above 1, on every grid.",
@@ -371,14 +371,14 @@ GRIDS = (
         "Seconds depend on the machine; K = 1 and the others took turns in one process.",
     ),
     Measured(
-        "Initial values N(0, 1) and α = .01 give these curves: somebody learns the grids within 600 episodes "
+        "Initial values N(0, 1) and α = .01 give these curves: an agent learns the grids within 600 episodes "
         "(FrozenLake 6,000).",
         "Appendix `subsec:tabular_details`",
         grid_scores(("PerQ8",), PRINTED_SETTINGS, 0.25),
         _CODE.format("figures.grid_returns:PRINTED"),
         "tabular_perf_as_printed",
-        "Mean greedy return of PerQ(8), which would have to be above .25. All other rows are from zero or "
-        "N(0, .01²) with α = .1.",
+        "The mean greedy return of PerQ(8) would have to be above .25. All other rows start from zero or "
+        "N(0, .01²), with α = .1.",
     ),
 )
 
@@ -417,7 +417,7 @@ CAR = (
         "mt_car_2",
     ),
     Measured(
-        "Without the bootstrap the variance over runs is far higher.",
+        "Without the bootstrap, the variance over runs is far higher.",
         "`fig:mt_car_2`",
         larger_spread("MSA-DQN(8)", "PerDQN(8)"),
         _CAR.format("mt_car_2"),
@@ -431,7 +431,7 @@ CAR = (
         "mtcar_comp",
     ),
     Measured(
-        "PerDQN is better than DQN with as large batches.",
+        "PerDQN is better than DQN with equally large batches.",
         "`fig:mtcar_comp`, top",
         several(car_gap("PerDQN(8)", "DQN(x8)"), car_gap("PerDQN(16)", "DQN(x16)")),
         _CAR.format("mtcar_comp"),
@@ -458,16 +458,16 @@ CAR = (
 )
 
 ATARI = (
-    ("In five of six games PerDQN learns faster than DQN and TempoRL.", "fig:atari"),
+    ("In five of six games, PerDQN learns faster than DQN and TempoRL.", "fig:atari"),
     (
-        "In some games, such as Kangaroo, PerDQN is as unstable as DQN, by over-estimation it seems.",
+        "In some games, such as Kangaroo, PerDQN is as unstable as DQN, apparently by over-estimation.",
         "fig:atari",
     ),
     ("PerDQN dominates its version without the bootstrap in every game.", "fig:atari"),
-    ("On Seaquest persistence is detrimental: DQN is clearly better.", "fig:atari"),
+    ("On Seaquest, persistence is detrimental: DQN is clearly better.", "fig:atari"),
     ("K = 8 improves on K = 4 in few games, slightly on Freeway.", "fig:atariK"),
     (
-        "On Freeway TempoRL is better with skips of 8 than of 4, yet does not converge.",
+        "On Freeway, TempoRL is better with skips of 8 than of 4, yet does not converge.",
         "fig:freeway_extended",
     ),
     ("On Freeway, DQN with batches 4 times as large is no better.", "fig:freeway_comp"),

@@ -75,9 +75,9 @@ COMPARED = [
     ("PerQ-learning (K = 8) is better than Q-learning", "PerQ8", "Q"),
     ("PerQ-learning (K = 8) is better than TempoRL in all cases. ", "PerQ8", "TempoRL8 padded"),
     ("PerQ-learning (K = 8) is better than TempoRL in all cases, if", "PerQ8", "TempoRL8"),
-    ("With large K TempoRL is more robust", "TempoRL16 padded", "PerQ16"),
+    ("With large K, TempoRL is more robust", "TempoRL16 padded", "PerQ16"),
     ("Without the bootstrap (MSA-Q-learning)", "PerQ8", "MSA8"),
-    ("Without the bootstrap they are worse also", "PerQ8", "MSA8 padded"),
+    ("Without the bootstrap they are worse even", "PerQ8", "MSA8 padded"),
     ("MSA-Q-learning is often worse", "MSA8", "Q"),
     ("The reason is that durations", "MSA8 padded", "MSA8"),
     ("Q-learning with K updates per step is not better", "Q x8", "Q"),
@@ -108,7 +108,7 @@ def test_every_number_of_the_grids_is_in_the_rows(
 
 
 def test_every_number_of_random_options_is_in_the_rows() -> None:
-    for folder, claim in (("adv_exploration", "With a larger K random options"),):
+    for folder, claim in (("adv_exploration", "With a larger K, random options"),):
         rates = {
             int(float(line["k_max"])): tuple(
                 100.0 * float(line[name]) for name in ("reached", "reached_low", "reached_high")
