@@ -1,1 +1,1 @@
-"""Benchmarks of holdfast: ``python -m benchmarks``. The conventions are in ``benchmarks.harness``."""
+"""Benchmarks of holdfast: ``python -m benchmarks``. ``benchmarks.harness`` explains the conventions."""

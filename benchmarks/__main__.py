@@ -18,7 +18,7 @@ __all__ = ["discover", "main"]
 
 
 def discover() -> dict[str, str]:
-    """Names of the benchmarks and the modules they are in: every ``bench_<name>.py`` beside this file."""
+    """Names of the benchmarks and their modules: every ``bench_<name>.py`` beside this file."""
     files = sorted(Path(__file__).parent.glob("bench_*.py"))
     return {file.stem.removeprefix("bench_"): f"benchmarks.{file.stem}" for file in files}
 
@@ -28,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     available = discover()
     known = ", ".join(available)
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure how fast holdfast is.")
-    parser.add_argument("names", nargs="*", metavar="name", help=f"which ones to run: {known} (default: all)")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"benchmarks to run: {known} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to check that everything runs")
     parser.add_argument(
         "--repetitions",
         type=int,
@@ -52,13 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module = importlib.import_module(available[name])
         for table in module.tables(settings):
             print(f"\n{format_table(table)}", flush=True)
-        print(f"\n{name}: {time.perf_counter() - began:.0f} s in all")
+        print(f"\n{name}: {time.perf_counter() - began:.0f} s in total")
     return 0
 
 
 if __name__ == "__main__":
     use_one_thread()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that lacks a letter shows a question mark for it.
+        # A terminal that lacks a character shows a question mark instead.
         sys.stdout.reconfigure(errors="replace")
     sys.exit(main())

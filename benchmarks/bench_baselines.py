@@ -1,13 +1,13 @@
-"""The deep agents side by side: how fast each of the list trains beside PerDQN(8)."""
+"""The deep agents side by side: how fast each of them trains, compared with PerDQN(8)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch as th
 
-from benchmarks.harness import Row, Settings, Table, compare
+from benchmarks.harness import Settings, Table, compare_trainings
 from holdfast import PerDQN
 from holdfast.policies import ALGORITHMS, Algorithm
 
@@ -15,7 +15,7 @@ __all__ = ["tables"]
 
 K_MAX = 8
 OF_NO_AGENT: dict[str, Any] = {"device": "cpu", "seed": 0}
-"""What the algorithms' lists of arguments leave out."""
+"""Arguments that the algorithms' own lists leave out."""
 
 
 def tables(settings: Settings) -> Iterator[Table]:
@@ -27,14 +27,11 @@ def tables(settings: Settings) -> Iterator[Table]:
     agents[f"DQN, batch 32·{K_MAX}"] = _agent(ALGORITHMS["dqn"], batch_size=32 * K_MAX)
     for agent in agents.values():
         agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
-    rows = compare(settings, {name: _training(agent, steps) for name, agent in agents.items()})
     yield Table(
         f"MountainCar-v0, {steps} steps with one update each, K = {K_MAX}, trunk [128, 128], heads [64]",
-        tuple(
-            Row(row.case, row.timing, row.ratio, {"steps/s": f"{steps / row.timing.median:.0f}"}) for row in rows
-        ),
+        compare_trainings(settings, agents, steps),
         (
-            f"An update sees 32 rows for each of {K_MAX} persistences or skips, DQN's and εz-greedy's 32 in all.",
+            f"An update uses 32 rows for each of {K_MAX} persistences or skips; DQN and εz-greedy use 32 in all.",
             "Ratio is of times: below 1 is faster than PerDQN.",
         ),
     )
@@ -45,13 +42,9 @@ def _name(algorithm: Algorithm) -> str:
 
 
 def _agent(algorithm: Algorithm, **overrides: Any) -> Any:
-    """An agent with the paper's settings for MountainCar, but for what it stands for."""
+    """An agent with the paper's settings for MountainCar, except for what the algorithm fixes."""
     known = algorithm.arguments()
     paper = {name: value for name, value in PerDQN.paper_mountain_car().items() if name in known}
     held = {"k_max": K_MAX} if algorithm.holds else {}
     arguments = {**OF_NO_AGENT, **paper, **held, **algorithm.stands_for, **overrides}
     return algorithm.load()(env="MountainCar-v0", **arguments)
-
-
-def _training(agent: Any, steps: int) -> Callable[[], object]:
-    return lambda: agent.learn(steps, reset_num_timesteps=False, log_interval=10**9)

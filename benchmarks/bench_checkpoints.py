@@ -1,51 +1,33 @@
-"""Checkpoints: what one costs, and what part of a training they take at the default interval."""
+"""Checkpoints: the cost of one, and the share of training time that they take at the default interval."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-import numpy as np
 
 from benchmarks.harness import Row, Settings, Table, Timing, compare, format_bytes, growth
+from benchmarks.noise_env import NoisePictures
 from holdfast import PerDQN
 from holdfast.runs import RunFolder, train
-from holdfast.runs.config import DEFAULT_CHECKPOINT_SECONDS
+from holdfast.runs.options import DEFAULT_CHECKPOINT_SECONDS
 from holdfast.runs.session import SHARE_OF_CHECKPOINTS
 
 __all__ = ["tables"]
 
 
-class Pictures(gymnasium.Env[Any, Any]):
-    """Noise of 84×84×4, episodes of 500 steps."""
-
-    observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
-    action_space = gymnasium.spaces.Discrete(6)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
-        super().reset(seed=seed)
-        self._step = 0
-        return self._picture(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step."""
-        self._step += 1
-        return self._picture(), 0.0, False, self._step == 500, {}
-
-    def _picture(self) -> Any:
-        return self.np_random.integers(0, 256, (84, 84, 4), dtype=np.uint8)
-
-
 def tables(settings: Settings) -> Iterator[Table]:
-    """The cost of a checkpoint by the size of the replay, then a training with checkpoints."""
+    """The cost of a checkpoint by the size of the replay, then a training run with checkpoints."""
     sizes = (50, 100, 200) if settings.quick else (5_000, 15_000, 50_000)
     yield _cost("MountainCar", "MlpPolicy", lambda: gymnasium.make("MountainCar-v0"), sizes, settings)
-    yield _cost("84×84×4 images that share no frames", "CnnPolicy", Pictures, sizes, settings)
+    yield _cost(
+        "84×84×4 images that share no frames", "CnnPolicy", partial(NoisePictures, 4, 500), sizes, settings
+    )
     yield _training(settings)
 
 
@@ -59,13 +41,13 @@ def _cost(title: str, policy: str, make: Any, sizes: tuple[int, ...], settings: 
             run.create()
 
             def checkpoint(run: RunFolder = run, agent: PerDQN = agent) -> None:
-                run.write_checkpoint("perdqn", {"agent": agent.state()})
+                run.write_checkpoint("perdqn", {"agent": agent.state()}, keep=1)
 
             cases[f"{steps} steps"] = checkpoint
             checkpoint()
             written[f"{steps} steps"] = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
         rows = tuple(
-            replace(row, facts={"on disk": format_bytes(written[row.case]), "of the time": _share(row.timing)})
+            replace(row, facts={"on disk": format_bytes(written[row.case]), "share of time": _share(row.timing)})
             for row in compare(settings, cases)
         )
     slope = growth(sizes, [row.timing.median for row in rows])
@@ -73,14 +55,14 @@ def _cost(title: str, policy: str, make: Any, sizes: tuple[int, ...], settings: 
         f"A checkpoint of PerDQN(8), {title}, by the steps in its replay",
         rows,
         (
-            f"Taking the state, writing and flushing it; time grows as steps^{slope:.2f}. Of the time: one every "
-            f"{DEFAULT_CHECKPOINT_SECONDS:g} s, or less often to stay under {SHARE_OF_CHECKPOINTS:.0%}.",
+            f"Taking the state, writing and flushing it; time grows as steps^{slope:.2f}. Share of time: one "
+            f"every {DEFAULT_CHECKPOINT_SECONDS:g} s, or less often to stay below {SHARE_OF_CHECKPOINTS:.0%}.",
         ),
     )
 
 
 def _share(cost: Timing) -> str:
-    """Part of the time that checkpoints of this cost take at the default interval."""
+    """Share of the time that checkpoints of this cost take at the default interval."""
     between = max(DEFAULT_CHECKPOINT_SECONDS, cost.median / SHARE_OF_CHECKPOINTS)
     return f"{cost.median / (between + cost.median):.2%}"
 
@@ -99,9 +81,9 @@ def _training(settings: Settings) -> Table:
         checkpoints = len((Path(folder) / "run/timing.csv").read_text().splitlines()) - 1
     whole, part = Timing((outcome.seconds,)), Timing((outcome.checkpoint_seconds,))
     rows = (
-        Row("the whole training", whole, 1.0, {"checkpoints": str(checkpoints)}),
-        Row("of it, checkpoints", part, part.median / whole.median, {"checkpoints": ""}),
+        Row("the whole run", whole, 1.0, {"checkpoints": str(checkpoints)}),
+        Row("checkpoints only", part, part.median / whole.median, {"checkpoints": ""}),
     )
     return Table(
-        f"holdfast train MountainCar-v0 --k-max 8 --steps {steps}, checkpoints as by default", rows, ("Once.",)
+        f"holdfast train MountainCar-v0 --k-max 8 --steps {steps}, default checkpoints", rows, ("Run once.",)
     )

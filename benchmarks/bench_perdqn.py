@@ -1,4 +1,4 @@
-"""Persistent DQN: how fast it trains beside SB3's DQN, and where the time goes."""
+"""Persistent DQN: how fast it trains compared with SB3's DQN, and where the time goes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch as th
 from stable_baselines3 import DQN
 
-from benchmarks.harness import Row, Settings, Table, compare, growth, time_parts
+from benchmarks.harness import Settings, Table, compare, compare_trainings, growth, time_parts, training
 from holdfast import PerDQN
 from holdfast.deep.arguments import DEFAULT_TRUNK
 from holdfast.deep.networks import option_policy
@@ -29,7 +29,7 @@ SHARED: dict[str, Any] = {
 """Settings of both sides: the paper's for MountainCar, without its exploration schedule."""
 
 SPARSE = [1, 2, 4, 8, 16, 32, 64]
-"""Persistences up to 64 for fewer values than PerDQN(8) has."""
+"""Persistences up to 64, with fewer values than PerDQN(8) has."""
 
 TRUNK = [128, 128]
 HEAD = [64]
@@ -68,21 +68,14 @@ def _persistent(k_max: int) -> PerDQN:
     )
 
 
-def _training(agent: Any, steps: int) -> Callable[[], object]:
-    return lambda: agent.learn(steps, reset_num_timesteps=False, log_interval=10**9)
-
-
 def _steps(settings: Settings) -> Table:
-    """Environment steps per second, one update each."""
+    """Environment steps per second, with one update each."""
     steps = 20 if settings.quick else 1000
     agents = _agents()
     for agent in agents.values():
         agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
-    rows = compare(settings, {name: _training(agent, steps) for name, agent in agents.items()})
+    rows = compare_trainings(settings, agents, steps)
     timings = {row.case: row.timing for row in rows}
-    rows = tuple(
-        Row(row.case, row.timing, row.ratio, {"steps/s": f"{steps / row.timing.median:.0f}"}) for row in rows
-    )
 
     def speed(case: str, baseline: str) -> str:
         return f"{1.0 / timings[case].ratio_to(timings[baseline]):.2f}"
@@ -93,17 +86,17 @@ def _steps(settings: Settings) -> Table:
         f"MountainCar-v0, {steps} steps with one update each, trunk {TRUNK}, head {HEAD}",
         rows,
         (
-            f"Speed of PerDQN(8): {speed(eight, small)} times SB3's at batch 32 (asked 0.85, goal 1.0), "
-            f"{speed(eight, large)} times at batch 256 (asked 1.3, goal 1.6).",
-            f"Speed of PerDQN(16): {speed(sixteen, eight)} times PerDQN(8)'s (asked 0.5). "
-            f"Speed of PerDQN(1): {speed(one, small)} times SB3's at batch 32 (asked 1.2).",
+            f"Speed of PerDQN(8): {speed(eight, small)} times SB3's at batch 32 (required 0.85, goal 1.0), "
+            f"{speed(eight, large)} times at batch 256 (required 1.3, goal 1.6).",
+            f"Speed of PerDQN(16): {speed(sixteen, eight)} times PerDQN(8)'s (required 0.5). "
+            f"Speed of PerDQN(1): {speed(one, small)} times SB3's at batch 32 (required 1.2).",
             "Ratio is of times: below 1 is faster than SB3's DQN at batch 32, which replays uniformly.",
         ),
     )
 
 
 def _steps_of_the_defaults(settings: Settings) -> Table:
-    """Environment steps per second with the defaults, beside DQN with the same trunk."""
+    """Environment steps per second with the defaults, compared with DQN with the same trunk."""
     steps = 20 if settings.quick else 1000
     of_dqn = {**SHARED, "policy_kwargs": {"net_arch": list(DEFAULT_TRUNK)}}
     agents: dict[str, Any] = {
@@ -117,11 +110,8 @@ def _steps_of_the_defaults(settings: Settings) -> Table:
     }
     for agent in agents.values():
         agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
-    rows = compare(settings, {name: _training(agent, steps) for name, agent in agents.items()})
+    rows = compare_trainings(settings, agents, steps)
     small, large, eight, _, sparse = (row.timing for row in rows)
-    rows = tuple(
-        Row(row.case, row.timing, row.ratio, {"steps/s": f"{steps / row.timing.median:.0f}"}) for row in rows
-    )
     return Table(
         f"MountainCar-v0, {steps} steps with one update each, defaults, trunk {list(DEFAULT_TRUNK)}",
         rows,
@@ -129,13 +119,13 @@ def _steps_of_the_defaults(settings: Settings) -> Table:
             f"Speed of PerDQN(8) with the defaults: {1.0 / eight.ratio_to(small):.2f} times SB3's at batch 32 "
             f"(goal 1.5), {1.0 / eight.ratio_to(large):.2f} times at batch 256 (goal 2).",
             f"Speed of PerDQN with persistences {SPARSE}: {1.0 / sparse.ratio_to(eight):.2f} times PerDQN(8)'s "
-            "(asked 0.9).",
+            "(required 0.9).",
         ),
     )
 
 
 def _growth_with_k_max(settings: Settings) -> Table:
-    """Time of one update by K."""
+    """Time of one update, by K."""
     sizes = (1, 2, 4) if settings.quick else (1, 2, 4, 8, 16, 32)
     agents = {f"K = {k}": _persistent(k) for k in sizes}
     for agent in agents.values():
@@ -158,7 +148,7 @@ def _parts(settings: Settings) -> Table:
     steps = 30 if settings.quick else 1000
     agent = _persistent(8)
     agent.learn(1100 if settings.quick else 3000, log_interval=10**9)
-    rows, parts = time_parts(settings, _watched(agent), lambda: _training(agent, steps)(), steps)
+    rows, parts = time_parts(settings, _watched(agent), training(agent, steps), steps)
     update = sum(timing.median for timing in parts.values())
     operations = _operations(agent.q_net, 8 * 32)
     rate, peak = operations / update, _sgemm_rate()
@@ -168,8 +158,8 @@ def _parts(settings: Settings) -> Table:
         (
             f"An update does {operations / 1e6:.0f} million operations at {rate / 1e9:.1f} GFLOP/s, "
             f"{rate / peak:.0%} of the {peak / 1e9:.0f} GFLOP/s that a product of 1024×1024 matrices reaches. "
-            "Target values, most of them kept, are not counted.",
-            "The stopwatches themselves cost time; a step without them is in the first table.",
+            "Target values, most of which are kept, are not counted.",
+            "The stopwatches themselves cost time; the first table has a step without them.",
         ),
     )
 
@@ -187,16 +177,16 @@ def _watched(agent: PerDQN) -> dict[str, tuple[object, str]]:
 
 
 def _operations(network: OptionQNetwork, rows: int) -> float:
-    """Multiplications and additions of the forward and backward pass on own-head rows."""
+    """Multiplications and additions of the forward and backward pass, where each row goes to its own head."""
     trunk = sum(linear.weight.numel() for linear, _ in network.trunk_layers)
     first = network.trunk_layers[0][0].weight.numel()
     heads = sum(parameter[0].numel() for parameter in network.heads.parameters() if parameter.dim() == 3)
-    # Forward, gradient of the weights, gradient of the inputs; the observations need none.
+    # Forward, gradient of the weights, gradient of the inputs; observations need no gradient.
     return 2.0 * rows * (3 * (trunk + heads) - first)
 
 
 def _sgemm_rate() -> float:
-    """Operations per second of a large product."""
+    """Operations per second of a large matrix product."""
     matrix = th.rand(1024, 1024)
     best = float("inf")
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Images: how fast agents train on them, what they weigh in the replay, and what a checkpoint of them costs."""
+"""Images and boards: how fast agents train on them, their size in the replay, and the cost of a checkpoint."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import gymnasium
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 
 from benchmarks.harness import Row, Settings, Table, Timing, compare, format_bytes
-from benchmarks.pixel_training import training_tables
+from benchmarks.noise_env import NoisePictures
+from benchmarks.pixel_training import board_tables, training_tables
 from holdfast import PerDQN
 from holdfast.deep.replay.frame_store import FrameStore
 from holdfast.deep.replay.observation_store import ArrayStore, ObservationStore
@@ -73,31 +73,11 @@ print(peak() - before)
 """
 
 
-class Film(gymnasium.Env[Any, Any]):
-    """Noise of 84×84, episodes of 200 steps."""
-
-    observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 1), np.uint8)
-    action_space = gymnasium.spaces.Discrete(6)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
-        super().reset(seed=seed)
-        self._step = 0
-        return self._picture(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step."""
-        self._step += 1
-        return self._picture(), 0.0, False, self._step == EPISODE, {}
-
-    def _picture(self) -> Any:
-        return self.np_random.integers(0, 256, (84, 84, 1), dtype=np.uint8)
-
-
 def tables(settings: Settings) -> Iterator[Table]:
     """One table per question."""
     th.set_num_threads(1)
     yield from training_tables(settings)
+    yield from board_tables(settings)
     yield _memory(settings)
     yield from _reading_and_writing(settings)
     yield _checkpoints(settings)
@@ -124,14 +104,14 @@ def _memory(settings: Settings) -> Table:
         f"Peak memory of a replay of {steps} steps of 84×84×4 images, 6 actions, episodes of {EPISODE} steps",
         tuple(rows),
         (
-            "A process of its own each, filled 1.1 times over; the peak of what is resident, beyond that of the "
-            "same process with a replay of 20 steps. All kept target values are included.",
+            "Each in its own process, filled 1.1 times over; peak resident memory beyond that of the same process "
+            "with a replay of 20 steps. All kept target values are included.",
         ),
     )
 
 
 def _reading_and_writing(settings: Settings) -> Iterator[Table]:
-    """Stacks from frames, and kept whole."""
+    """Stacks made from frames, and stacks stored whole."""
     n_rows = 200 if settings.quick else 50_000
     stores: dict[str, ObservationStore] = {
         "kept whole": ArrayStore(n_rows, SHAPE, np.uint8),
@@ -163,7 +143,7 @@ def _reading_and_writing(settings: Settings) -> Iterator[Table]:
 
 
 def _film() -> Iterator[NDArray[np.uint8]]:
-    """Stacks of four frames, each of which is a new one."""
+    """Stacks of four frames, each with one new frame."""
     noise = np.random.default_rng(0).integers(0, 256, (64, 1, 1, 84, 84), dtype=np.uint8)
     stack = np.zeros((1, *SHAPE), dtype=np.uint8)
     for step in range(10**12):
@@ -174,10 +154,10 @@ def _film() -> Iterator[NDArray[np.uint8]]:
 
 
 def _checkpoints(settings: Settings) -> Table:
-    """What a checkpoint weighs and takes."""
+    """The size of a checkpoint, and the time that it takes."""
     steps = 100 if settings.quick else 50_000
     with tempfile.TemporaryDirectory() as folder:
-        env = VecFrameStack(DummyVecEnv([Film]), 4)
+        env = VecFrameStack(DummyVecEnv([partial(NoisePictures, 1, EPISODE)]), 4)
         agent = PerDQN("CnnPolicy", env, k_max=8, buffer_size=steps, learning_starts=steps + 1, seed=0)
         agent.learn(steps)
         assert agent.replay_buffer is not None
@@ -185,10 +165,10 @@ def _checkpoints(settings: Settings) -> Table:
         run.create()
         replay = agent.replay_buffer
         state = {"replay": replay.state()}
-        # Environments are none of the matter, and this one's vector could not be brought back.
+        # Environments do not matter here, and this vector environment could not be restored.
         cases: dict[str, Callable[[], object]] = {
             "taking the state": replay.state,
-            "taking and writing it": lambda: run.write_checkpoint("perdqn", {"replay": replay.state()}),
+            "taking and writing it": lambda: run.write_checkpoint("perdqn", {"replay": replay.state()}, keep=1),
             "restoring it": lambda: replay.restore(state["replay"]),
         }
         cases["taking and writing it"]()

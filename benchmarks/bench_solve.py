@@ -1,8 +1,8 @@
 """Exact solution of tabular models: how its cost grows with the number of states S, with K_max and with γ.
 
-The models are open square grids with the start and the goal in opposite corners, where the longest way grows as
-√S, and with it the number of sweeps of value iteration; or winding corridors, where it grows as S. Discount and
-tolerance are the library's defaults where nothing else is said.
+The models are open square grids with the start and the goal in opposite corners, where the longest path, and with
+it the number of sweeps of value iteration, grows as √S; or winding corridors, where it grows as S. Unless stated
+otherwise, discount and tolerance are the library's defaults.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def tables(settings: Settings) -> Iterator[Table]:
 
 
 def open_grid(side: int, slip: float = 0.0, gamma: float | None = None) -> TabularMDP:
-    """The model of an empty grid of side × side cells; without ``gamma`` with the library's default."""
+    """The model of an empty grid of side × side cells; ``gamma`` defaults to the library's."""
     rows = [["."] * side for _ in range(side)]
     rows[0][0], rows[-1][-1] = "S", "G"
     world = GridWorld("\n".join("".join(row) for row in rows), slip=slip)
@@ -61,7 +61,7 @@ def open_grid(side: int, slip: float = 0.0, gamma: float | None = None) -> Tabul
 
 
 def winding_corridor(side: int) -> TabularMDP:
-    """The model of one corridor that fills a square, to and fro between holes; ``side`` must be odd."""
+    """The model of one corridor that fills a square, back and forth between holes; ``side`` must be odd."""
     rows = [["." if row % 2 == 0 else "#"] * side for row in range(side)]
     for row in range(1, side, 2):
         rows[row][-1 if row % 4 == 1 else 0] = "."
@@ -71,10 +71,10 @@ def winding_corridor(side: int) -> TabularMDP:
 
 
 def memory_note(peak: int, result: int, dense: int) -> str:
-    """What a peak of memory in bytes shows, next to the size of the result and of a dense (S,A,S) array."""
-    note = f"Arrays take, building the model included, at most {peak / result:.1f} times the result (S,A,K)"
+    """What a peak of memory in bytes shows, compared with the size of the result and of a dense (S,A,S) array."""
+    note = f"Arrays, including those to build the model, take at most {peak / result:.1f} times the result (S,A,K)"
     if peak < dense:
-        return f"{note}: no dense (S,A,S) array arises, which alone would take {format_bytes(dense)}."
+        return f"{note}: no dense (S,A,S) array is formed, which alone would take {format_bytes(dense)}."
     return f"{note}."
 
 
@@ -105,7 +105,7 @@ def _growth_with_states(settings: Settings, sides: tuple[int, ...], slip: float)
 
 
 def _waves_and_sweeps(settings: Settings, models: list[TabularMDP]) -> Table:
-    """The two ways to Q* side by side, size by size; a ratio is to the waves at the same size."""
+    """Two ways to compute Q*, size by size; each ratio is to the waves at the same size."""
     sizes = [model.n_states for model in models]
     rows: list[Row] = []
     for model in models:
@@ -123,7 +123,7 @@ def _waves_and_sweeps(settings: Settings, models: list[TabularMDP]) -> Table:
     return Table(
         f"Q* of an open grid, slip = 0.0, gamma = {models[0].gamma}, by number of states S",
         tuple(rows),
-        (f"In waves time grows as S^{growth(sizes, waves):.2f}, in sweeps as S^{growth(sizes, sweeps):.2f}.",),
+        (f"In waves, time grows as S^{growth(sizes, waves):.2f}; in sweeps, as S^{growth(sizes, sweeps):.2f}.",),
     )
 
 
@@ -135,14 +135,14 @@ def _longest_ways(settings: Settings, sides: list[int]) -> Table:
     return Table(
         f"Q* of one winding corridor, gamma = {models[0].gamma}, by number of states S",
         rows,
-        (f"The way is S/2 steps long, and each step is a wave of its own: time grows as S^{slope:.2f}.",),
+        (f"The path is S/2 steps long, and each step is a separate wave: time grows as S^{slope:.2f}.",),
     )
 
 
 def _growth_with_k_max(settings: Settings, model: TabularMDP, durations: tuple[int, ...]) -> Table:
-    """``q_star_options`` is ``q_star`` and then ``held_returns``: timed apart, the part that K changes shows."""
+    """``q_star_options`` is ``q_star``, then ``held_returns``: timed apart, the part that depends on K shows."""
     values = q_star(model).max(axis=1)
-    cases: dict[str, Callable[[], object]] = {"Q*, whatever K_max is": partial(q_star, model)}
+    cases: dict[str, Callable[[], object]] = {"Q*, for any K_max": partial(q_star, model)}
     for k_max in durations:
         cases[f"then all Q*_K, K_max = {k_max}"] = partial(held_returns, model, values, k_max)
     rows = compare(settings, cases)
@@ -184,7 +184,7 @@ def _two_ways(settings: Settings, side: int, slip: float) -> Table:
             {shortcut: {"sweeps": str(by_values()[1])}, iteration: {"sweeps": str(by_options().iterations)}},
         ),
         (
-            "T*_K takes fewer and costlier sweeps; an open grid without slips, where straight ways lead "
+            "T*_K takes fewer but costlier sweeps; an open grid without slips, where straight paths lead "
             "everywhere, suits it best.",
         ),
     )

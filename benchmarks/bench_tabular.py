@@ -1,4 +1,4 @@
-"""The tabular learners: how fast they train, what compiling brings and costs, and how long the figures take."""
+"""The tabular learners: how fast they train, what compilation gains and costs, and how long the figures take."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _compiled_or_not(settings: Settings) -> Table:
     return Table(
         f"PerQ(8) with all updates of Algorithm 1 on Cliff, {episodes} training episodes",
         rows,
-        (f"Compiled it is {rows[1].ratio:.0f} times as fast, with the same steps; nothing is evaluated.",),
+        (f"Compiled, it is {rows[1].ratio:.0f} times as fast, with the same steps; nothing is evaluated.",),
     )
 
 
@@ -94,7 +94,7 @@ def _learners(settings: Settings) -> Table:
     return Table(
         f"Training on Cliff, {episodes} episodes, compiled",
         _with_speed(compare(settings, cases), steps),
-        ("Runs differ in their number of steps; steps/s is what compares them.",),
+        ("Runs differ in their number of steps: compare steps/s.",),
     )
 
 
@@ -153,7 +153,7 @@ def _first_call(settings: Settings) -> Table:
 
 
 def _figures(settings: Settings) -> Table:
-    """The curves that the paper's tabular figures show, on two cores, in processes that are started once."""
+    """The curves of the paper's tabular figures, on two cores, in processes that are started once."""
     scale = "smoke" if settings.quick else "paper"
     tasks = [(label, n, scale) for label in FIGURES for n in range(len(find_experiment(label).jobs(scale)))]
     began = time.perf_counter()
@@ -164,7 +164,7 @@ def _figures(settings: Settings) -> Table:
         f"The jobs of {', '.join(FIGURES)} at scale {scale}, {PROCESSES} processes",
         (Row(f"{len(tasks)} jobs", seconds, 1.0, {"computing": f"{computing:.0f} s"}),),
         (
-            "The median is the wall time, starting the processes and loading the compiled code included; "
+            "The median is the wall time, including starting the processes and loading the compiled code; "
             "computing is the processor time of the jobs themselves. `holdfast reproduce` has a process per job.",
         ),
     )
@@ -180,7 +180,7 @@ def _job_seconds(label: str, number: int, scale: str) -> float:
 
 
 def _training(learner: Any, model: FlatModel, episodes: int) -> Callable[[], int]:
-    """A case that trains from the start, without evaluating; it gives the number of steps."""
+    """A case that trains from the start, without evaluation; it returns the number of steps."""
     epsilons = tabulate(learner.epsilon, episodes)
     fresh = learner.start(_cliff(), loop="compiled")
 
@@ -208,7 +208,7 @@ def _cliff() -> Any:
 
 
 def _uncompiled_package() -> ModuleType:
-    """A second copy of ``holdfast.tabular`` whose functions are what they were before compiling."""
+    """A second copy of ``holdfast.tabular`` whose functions are not compiled."""
 
     def ours() -> list[str]:
         return [name for name in sys.modules if name.startswith("holdfast.tabular")]
@@ -226,7 +226,7 @@ def _uncompiled_package() -> ModuleType:
 
 
 def _seconds_in_new_process(variables: Mapping[str, str]) -> tuple[float, float]:
-    """Seconds of the imports and of the first call."""
+    """Seconds for the imports and for the first call."""
     command = [sys.executable, "-c", FIRST_CALL]
     printed = subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout
     imported, called = map(float, printed.split())

@@ -1,7 +1,7 @@
-"""What the MountainCar campaign costs: ``python -m benchmarks.campaign_cost [STEPS]``.
+"""The cost of the MountainCar campaign: ``python -m benchmarks.campaign_cost [STEPS]``.
 
-Every agent of the three figures trains by itself, one after the other, with one thread. What is counted is the
-processor's time, which hardly depends on what else the machine does.
+Every agent of the three figures trains by itself, one after the other, on one thread. Only processor time is
+counted, which hardly depends on other load on the machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.policies import find_algorithm
 
 LABELS = ("mtcar", "mt_car_2", "mtcar_comp")
 STARTS = 1000
-"""Steps before learning starts, which are not counted."""
+"""Number of steps before learning starts, which are not counted."""
 
 
 def jobs_of(scale: str) -> dict[str, Job]:

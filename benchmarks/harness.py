@@ -1,19 +1,19 @@
 """How holdfast is measured.
 
 A benchmark is a file ``bench_<name>.py`` beside this one with a function ``tables(settings)`` that yields
-``Table``s, smallest effort first. What they all keep to:
+``Table``s, smallest effort first. All benchmarks follow these rules:
 
-- **Both sides in one run.** Whatever is compared is measured by one call of ``Settings.measure``, in one
+- **Both sides in one run.** Everything that is compared is measured by one call of ``Settings.measure``, in one
   process; a number from another day, machine or paper is never one side of a ratio.
-- **One thread.** ``use_one_thread`` sets it before NumPy is loaded; so this file needs the standard library only.
-- **Burn-in excluded.** Each case runs before its first timing: compilation and cold caches are not counted.
-- **Interleaved repetitions.** At least five; each times every case once, every other one in reverse order, so
-  that a busy moment of the machine meets all sides. A case too short for the clock is called several times.
-- **Median and spread.** A cell is the median, its spread half the range over the median.
-- **Ratio.** The median over repetitions of a case's time over the baseline's in the same repetition.
-- **Growth.** Where cost depends on a size, at least three sizes, and the slope of log cost over log size.
+- **One thread.** ``use_one_thread`` must run before NumPy is loaded, so this file imports only the standard
+library. - **Burn-in excluded.** Each case runs before its first timing: compilation and cold caches are not
+counted. - **Interleaved repetitions.** At least five; each times every case once, every other one in reverse
+order, so that a busy moment of the machine affects all sides. A case too short for the clock is called several
+times. - **Median and spread.** A cell is the median, its spread half the range over the median. - **Ratio.** The
+median over repetitions of a case's time over the baseline's in the same repetition. - **Growth.** If cost depends
+on a size, there are at least three sizes, and the slope of log cost over log size.
 
-Memory is measured by ``peak_bytes`` in a run of its own, because tracing slows the code down.
+Memory is measured by ``peak_bytes`` in a separate run, because tracing slows the code down.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 __all__ = [
     "FEWEST_REPETITIONS",
@@ -37,12 +38,14 @@ __all__ = [
     "Table",
     "Timing",
     "compare",
+    "compare_trainings",
     "format_bytes",
     "format_seconds",
     "format_table",
     "growth",
     "peak_bytes",
     "time_parts",
+    "training",
     "use_one_thread",
 ]
 
@@ -60,7 +63,7 @@ _THREAD_VARIABLES = (
 
 
 def use_one_thread() -> None:
-    """Keep the numerical libraries that are loaded from now on to one thread."""
+    """Limit the numerical libraries that are loaded from now on to one thread."""
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
@@ -73,7 +76,7 @@ class Timing:
 
     @property
     def median(self) -> float:
-        """The middle one."""
+        """Median of the repetitions."""
         return statistics.median(self.seconds)
 
     @property
@@ -82,7 +85,7 @@ class Timing:
         return (max(self.seconds) - min(self.seconds)) / (2.0 * self.median)
 
     def ratio_to(self, baseline: Timing) -> float:
-        """How many times the baseline's cost this is, repetition against repetition."""
+        """How many times the baseline's cost this is, repetition by repetition."""
         pairs = zip(self.seconds, baseline.seconds, strict=True)
         return statistics.median(own / other for own, other in pairs)
 
@@ -92,8 +95,8 @@ class Settings:
     """How carefully to measure.
 
     Args:
-        quick: Whether only to show that everything runs; a benchmark then takes its smallest sizes.
-        repetitions: Timings per case.
+        quick: Whether to check only that everything runs; a benchmark then uses its smallest sizes.
+        repetitions: Number of timings per case.
     """
 
     quick: bool = False
@@ -146,7 +149,7 @@ def compare(
     cases: Mapping[str, Callable[[], object]],
     facts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[Row, ...]:
-    """Measure ``cases`` against the first of them, the baseline."""
+    """Measure ``cases`` against the first, which is the baseline."""
     timings = settings.measure(cases)
     baseline = next(iter(timings.values()))
     return tuple(
@@ -155,19 +158,30 @@ def compare(
     )
 
 
+def training(agent: Any, steps: int) -> Callable[[], object]:
+    """The case of an agent of Stable-Baselines3 that goes on training for some steps."""
+    return lambda: agent.learn(steps, reset_num_timesteps=False, log_interval=10**9)
+
+
+def compare_trainings(settings: Settings, agents: Mapping[str, Any], steps: int) -> tuple[Row, ...]:
+    """Measure how long agents train for ``steps`` steps, against the first of them; with steps per second."""
+    rows = compare(settings, {name: training(agent, steps) for name, agent in agents.items()})
+    return tuple(replace(row, facts={"steps/s": f"{steps / row.timing.median:.0f}"}) for row in rows)
+
+
 def time_parts(
     settings: Settings, watched: Mapping[str, tuple[object, str]], case: Callable[[], object], steps: int
 ) -> tuple[tuple[Row, ...], dict[str, Timing]]:
-    """Where the time of a training goes, by stopwatches around methods and functions while ``case`` runs.
+    """Where training time goes, measured by stopwatches around methods and functions while ``case`` runs.
 
     Args:
-        settings: How often.
-        watched: By what is shown, the owner of each and its name there. None may be called by another.
-        case: What is measured.
-        steps: Of which it has so many.
+        settings: Number of repetitions.
+        watched: By label, the owner of each function and its name there. None of them may call another.
+        case: What to measure.
+        steps: Number of steps in one call of ``case``.
 
     Returns:
-        A row for a whole step, one for what is left of it and one for each part; and the parts' own timings.
+        One row for a whole step, one for the rest of it and one per part; and the timings of the parts.
     """
     repetitions = []
     for _ in range(settings.repetitions):
@@ -184,7 +198,7 @@ def time_parts(
 
 @contextmanager
 def _stopwatches(watched: Mapping[str, tuple[object, str]]) -> Iterator[dict[str, float]]:
-    """Seconds spent in each of what is watched."""
+    """Seconds spent in each watched function."""
     seconds = dict.fromkeys(watched, 0.0)
     is_own = {name: attribute in vars(owner) for name, (owner, attribute) in watched.items()}
     originals = {name: getattr(owner, attribute) for name, (owner, attribute) in watched.items()}
@@ -219,9 +233,9 @@ def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:
 
 
 def peak_bytes(case: Callable[[], object]) -> int:
-    """Most memory that Python and NumPy held at once on behalf of one call, its result included.
+    """Most memory that Python and NumPy held at once for one call, including its result.
 
-    What a compiled library takes for itself, such as SciPy's sparse factorisation, is not seen.
+    Memory that a compiled library allocates itself, such as SciPy's sparse factorisation, is not seen.
     """
     gc.collect()
     tracemalloc.start()
@@ -278,7 +292,7 @@ def _calls_lasting(case: Callable[[], object], shortest: float) -> int:
     """How many calls take at least ``shortest`` seconds; the trials are the burn-in."""
     calls = 1
     if _seconds_per_call(case, calls) > 50 * shortest:
-        return calls  # not even a cold start makes that of a case that is too short
+        return calls  # even a cold start does not make a short case last this long
     while (lasted := _seconds_per_call(case, calls) * calls) < shortest:
         calls = max(calls + 1, min(10 * calls, math.ceil(1.2 * calls * shortest / max(lasted, 1e-9))))
     return calls
