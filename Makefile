@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-quick test test-slow test-all soak check format format-check lint types bench paper-index evidence constraints dist clean
+.PHONY: help demo demo-quick test test-slow test-all soak check format format-check lint types bench paper-index evidence docs constraints dist clean
 
 define require-python
 @command -v "$(PYTHON)" >/dev/null || \
@@ -29,7 +29,7 @@ help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
 	@awk -F ':.* ## ' '/^[a-z-]+:.* ## / { printf "  %-14s%s\n", $$1, $$2 }' Makefile
 
-demo: $(INSTALLED) ## train PerDQN on MountainCar beside DQN and draw both, into demo/: about a minute
+demo: $(INSTALLED) ## train PerDQN on MountainCar beside DQN and draw both, into demo/: a minute or two
 	@$(BIN)/holdfast demo $(ARGS)
 
 demo-quick: $(INSTALLED) ## the same with tables on a grid, into demo/quick/: half a minute
@@ -46,7 +46,7 @@ test-slow: $(INSTALLED) ## run the tests that `make test` leaves out
 
 test-all: test test-slow ## run all tests: less than an hour
 
-soak: $(INSTALLED) ## kill and damage runs at random, for about half an hour; ARGS="--kills 5" for less
+soak: $(INSTALLED) ## kill, damage and fuzz runs at random, and train for hours; ARGS="--kills 2 --minutes 0 ..." for less
 	@$(BIN)/python -m tests.soak $(ARGS)
 
 check: format-check lint types test ## format check, lint, types and tests, in this order
@@ -67,11 +67,15 @@ types: $(INSTALLED) ## check the types with mypy
 bench: $(INSTALLED) ## run the benchmarks, alone on the machine; ARGS="--quick solve" for less
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-paper-index: $(INSTALLED) ## write docs/paper_index.md anew from the docstrings
+paper-index: $(INSTALLED) ## rewrite docs/paper_index.md from the docstrings
 	@$(BIN)/python -m tests.paper_page
 
-evidence: $(INSTALLED) ## write what the documents take from the rows in results/ anew, tables and pictures
+evidence: $(INSTALLED) ## rewrite the tables and pictures that the documents take from the rows in results/
 	@$(BIN)/python -m tests.evidence
+
+docs: $(INSTALLED) ## build the documentation site into build/site, strictly, and look at every link
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -q
+	@$(BIN)/python tools/check_site_links.py build/site
 
 constraints: ## find the newest versions of everything and pin them in constraints.txt
 	$(require-python)

@@ -41,10 +41,11 @@ LAYERS = {
     "tabular": Layer(("core", "mdp", "envs")),
     "deep": Layer(("core", "envs"), ("torch", "stable_baselines3", "scipy", "threadpoolctl")),
     "policies": Layer(_LEARNERS, ("PIL", "imageio_ffmpeg", "onnx", "onnxruntime")),
-    "runs": Layer((*_LEARNERS, "policies"), ("tensorboard",)),
+    "runs": Layer((*_LEARNERS, "policies"), ("tensorboard", "pandas")),
     "advice": Layer((*_LEARNERS, "policies", "runs")),
-    "experiments": Layer((*_LEARNERS, "policies", "runs", "advice"), ("ray",)),
-    "cli": Layer((*_LEARNERS, "policies", "runs", "advice", "experiments")),
+    "experiments": Layer((*_LEARNERS, "policies", "runs", "advice"), ("ray", "optuna")),
+    "report": Layer((*_LEARNERS, "policies", "runs", "advice", "experiments"), ("jinja2", "markupsafe", "plotly")),
+    "cli": Layer((*_LEARNERS, "policies", "runs", "advice", "experiments", "report")),
 }
 
 # Libraries that one file alone may import: code that numba compiles by itself is not compiled anew when a file

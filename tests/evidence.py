@@ -27,11 +27,15 @@ from matplotlib.figure import Figure
 from holdfast.draw import save_figure
 from holdfast.experiments.advice_study import VERDICTS, verdict
 from holdfast.experiments.figures import find_experiment
-from holdfast.experiments.figures.suite import SUITE
+from holdfast.experiments.figures.suite import ABLATION, SUITE
+from holdfast.experiments.figures.suite.ablations import ablation_text
 from holdfast.experiments.figures.suite.page import suite_page
 from holdfast.experiments.spec import Experiment
-from holdfast.experiments.store import read_campaign
+from holdfast.experiments.store import read_manifest_and_rows
+from holdfast.experiments.tables import select
 from holdfast.experiments.tabular_ablation import PARTS
+from holdfast.experiments.trade_off import TRADE_OFF
+from holdfast.experiments.tuning.study import read_trials
 from tests.architecture import ROOT
 from tests.claims.grid_tables import (
     grid_gaps_text,
@@ -81,7 +85,10 @@ class Evidence:
     def block(self, results: Path = RESULTS, docs: Path = DOCS) -> str:
         """What the document must have, comments and all; the picture's file must be there."""
         begin, end = self.comments
-        body = self.text(results / self.source) or f"No rows are kept in `results/{self.source}/` yet.\n"
+        body = (
+            self.text(results / self.source)
+            or f"No rows are kept in `results/{self.source or self.others[0]}/` yet.\n"
+        )
         figure = self.figure(results / self.source)
         if self.picture is not None and figure is not None:
             file = hashlib.sha256((docs / self.picture).read_bytes()).hexdigest()
@@ -128,11 +135,19 @@ def drawn_digest(figure: Figure, digits: int = 6) -> str:
 
 
 def suite_text(folder: Path) -> str:
-    return suite_page(read_campaign(folder, SUITE)[1]) if folder.is_dir() else ""
+    return suite_page(read_manifest_and_rows(folder, SUITE)[1]) if folder.is_dir() else ""
 
 
 def suite_figure(folder: Path) -> Figure | None:
-    return SUITE.draw(read_campaign(folder, SUITE)[1]) if folder.is_dir() else None
+    return SUITE.draw(read_manifest_and_rows(folder, SUITE)[1]) if folder.is_dir() else None
+
+
+def ablation_rows_text(folder: Path) -> str:
+    return ablation_text(read_manifest_and_rows(folder, ABLATION)[1]) if folder.is_dir() else ""
+
+
+def ablation_figure(folder: Path) -> Figure | None:
+    return ABLATION.draw(read_manifest_and_rows(folder, ABLATION)[1]) if folder.is_dir() else None
 
 
 # The study of advice, whose rows are older than manifests -------------------------------------------------------
@@ -206,8 +221,79 @@ def grid_picture(
     )
 
 
+def told_by(experiment: Experiment) -> Callable[[Path], str]:
+    """What an experiment prints of its kept rows; "" where there are none."""
+
+    def text(results: Path) -> str:
+        rows = kept_in(results).table(experiment)
+        return "" if rows is None else "\n".join(["```text", *experiment.summary(rows), "```", ""])
+
+    return text
+
+
+def tuning_text(folder: Path) -> str:
+    """The best trials of the study on MountainCar, and the defaults."""
+    trials = read_trials(folder)
+    ended = [trial for trial in trials if trial.score is not None]
+    best = sorted(ended, key=lambda trial: (-(trial.score or 0.0), trial.number))[:3]
+    names = list(trials[0].parameters)
+    lines = [f"| trial | return | {' | '.join(f'`{name}`' for name in names)} |", "|---" * (len(names) + 2) + "|"]
+    for trial in [*best, trials[0]]:
+        values = [f"{one:.3g}" if isinstance(one, float) else str(one) for one in trial.parameters.values()]
+        told = f"{trial.number}, the defaults" if trial.number == 0 else str(trial.number)
+        lines.append(f"| {told} | {trial.score:.1f} | {' | '.join(values)} |")
+    hopeless = sum(max(trial.mean_curve) <= -200.0 for trial in trials)
+    return "\n".join(lines) + f"\n\nOf the {len(trials)} trials, {hopeless} reached the flag in no evaluation.\n"
+
+
+def trade_off_text(folder: Path) -> str:
+    """What the trade-off prints, and return and decisions of every seed, without and with a tolerance."""
+    if not folder.is_dir():
+        return ""
+    rows = read_manifest_and_rows(folder, TRADE_OFF)[1]
+    seeds = [int(seed) for seed in np.unique(rows["seed"])]
+    lines = ["```text", *TRADE_OFF.summary(rows), "```", ""]
+    for is_tolerant, how in ((0.0, "without a tolerance"), (1.0, "with its tolerance")):
+        lines += [f"Return and decisions per episode of each seed, {how}:", ""]
+        lines += [f"| cost | {' | '.join(f'seed {seed}' for seed in seeds)} |", "|---" * (len(seeds) + 1) + "|"]
+        for cost in np.unique(rows["decision_cost"]):
+            cells = []
+            for seed in seeds:
+                own = select(rows, decision_cost=cost, is_tolerant=is_tolerant, seed=seed)
+                means = [own[name].mean() for name in ("return", "decisions") if len(own[name])]
+                cells.append(", ".join(f"{mean:.1f}" for mean in means))
+            lines.append(f"| {cost:g} | {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def trade_off_figure(folder: Path) -> Figure | None:
+    return TRADE_OFF.draw(read_manifest_and_rows(folder, TRADE_OFF)[1]) if folder.is_dir() else None
+
+
+def trade_off(name: str, environment: str) -> Evidence:
+    """The trade-off of an environment, from the folder of its name."""
+    return Evidence(
+        name,
+        "tradeoff.md",
+        name,
+        trade_off_text,
+        f"images/{name}.png",
+        trade_off_figure,
+        f"Return against decisions per episode on {environment}, by decision cost",
+    )
+
+
+def told_picture(name: str, document: str, title: str) -> Evidence:
+    """The picture of an experiment with what it prints, from the folder of its name."""
+    experiment = find_experiment(name)
+    figure = grid_figure(experiment)
+    return Evidence(name, document, "", told_by(experiment), f"images/{name}.png", figure, title, (name,))
+
+
 EVIDENCE = (
     Evidence("advice", "explore.md", "advice_study", advice_text),
+    Evidence("tuning", "tune.md", "tune_mountain_car", tuning_text),
     Evidence("claims", "claims.md", "", claims_text, others=FOLDERS),
     Evidence("public record", "claims.md", "", record_text),
     Evidence("grid parts", "claims.md", "", grid_parts_text),
@@ -236,6 +322,18 @@ EVIDENCE = (
         "Greedy return and decisions by n on Cliff, Bridge and ZigZag",
         ("refinement",),
     ),
+    told_picture(
+        "refinement_car",
+        "finer_time.md",
+        "Greedy returns on MountainCar over physical time by n: DQN, DQN with a skip of n, and PerDQN",
+    ),
+    told_picture(
+        "her",
+        "goals.md",
+        "Greedy return and decisions per episode over the training: PerDQN with HER, DQN with HER, PerDQN alone",
+    ),
+    trade_off("tradeoff_mountain_car", "MountainCar-v0"),
+    trade_off("tradeoff_cart_pole", "CartPole-v1"),
     Evidence("grid scores", "tabular.md", "", grid_scores_text),
     Evidence("grid gaps", "tabular.md", "", grid_gaps_text),
     Evidence("more updates", "tabular.md", "", more_updates_text),
@@ -248,6 +346,15 @@ EVIDENCE = (
         "images/suite.png",
         suite_figure,
         "Greedy returns over the training on each task, mean and 95 % interval over seeds",
+    ),
+    Evidence(
+        "ablation",
+        "results.md",
+        "ablation",
+        ablation_rows_text,
+        "images/ablation.png",
+        ablation_figure,
+        "Last fifth and area on CartPole and MountainCar with one default switched off at a time",
     ),
 )
 """All that documents take from committed rows."""

@@ -25,13 +25,15 @@ SECTIONS = {
 _HEAD = """\
 # The paper, item by item
 
-Where everything that *Simultaneously Updating All Persistence Values in Reinforcement Learning* (AAAI 2023)
-defines, states or shows is in holdfast. The lemma, the theorem and the corollary lead to the test that shows them,
-everything else to a public name. Labels are those of the paper's LaTeX source; what it defines without one has
-none here. [theory.md](theory.md) explains the items, [errata.md](errata.md) says where a formula was corrected.
+This page finds every definition, statement, algorithm and figure of *Simultaneously Updating All Persistence
+Values in Reinforcement Learning* (AAAI 2023) in holdfast. The lemma, the theorem and the corollary lead to the
+test that shows them, everything else to a public name. If that is a reference written for reading and testing,
+as for Algorithms 1 and 3, its docstring names the compiled code that training runs instead. Labels are those of
+the paper's LaTeX source; items without one have none here. [theory.md](theory.md) explains the items, and
+[errata.md](errata.md) lists the corrected formulas.
 
-This page is written by `make paper-index` from the `Paper:` lines of the docstrings; a test fails when it is out
-of date. {done} of {all} items are there.
+`make paper-index` writes this page from the `Paper:` lines of the docstrings; a test fails if it is out of date.
+{done} of {all} items are there.
 """
 
 _NOT_YET = "not yet"

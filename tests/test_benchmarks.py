@@ -72,12 +72,12 @@ def test_a_winding_corridor_is_as_long_as_it_can_be() -> None:
 
 
 def test_a_dense_array_is_denied_only_where_the_peak_is_smaller_than_it() -> None:
-    denial = "no dense (S,A,S) array arises, which alone would take 3.00 kB"
+    denial = "no dense (S,A,S) array is formed, which alone would take 3.00 kB"
     assert memory_note(2_999, 1_000, 3_000) == (
-        f"Arrays take, building the model included, at most 3.0 times the result (S,A,K): {denial}."
+        f"Arrays, including those to build the model, take at most 3.0 times the result (S,A,K): {denial}."
     )
     assert memory_note(3_000, 1_000, 3_000) == (
-        "Arrays take, building the model included, at most 3.0 times the result (S,A,K)."
+        "Arrays, including those to build the model, take at most 3.0 times the result (S,A,K)."
     )
 
 

@@ -59,3 +59,20 @@ def test_rl_zoo3_trains_it_and_loads_it(tmp_path):
     model = PerDQN.load(run_folder / "CartPole-v1.zip")
     assert model.k_max == 4
     assert model.num_timesteps == 1500
+
+
+@pytest.mark.skipif(importlib.util.find_spec("rl_zoo3") is None, reason="rl_zoo3 is not installed")
+def test_rl_zoo3_optimises_it_and_plays_it(tmp_path):
+    common = ["--algo", "perdqn", "--env", "CartPole-v1", "-f", tmp_path]
+    settings = ["--conf-file", "examples/rl_zoo3_perdqn.yml"]
+    trials = ["-optimize", "--n-trials", 2, "--n-startup-trials", 1, "--n-evaluations", 1, "--eval-episodes", 1]
+    done = run(["examples/rl_zoo3_train.py", *common, *settings, "-n", 600, *trials, "--sampler", "random"])
+    assert done.returncode == 0, done.stderr
+    assert "k_max" in done.stdout
+    short = ["-n", 700, "--eval-freq", -1]
+    assert run(["examples/rl_zoo3_train.py", *common, *settings, *short]).returncode == 0
+    # The newest run: optimising leaves a folder with a number of its own.
+    played = ["--no-render", "-n", 100]
+    done = run(["examples/rl_zoo3_train.py", "enjoy", *common, *played])
+    assert done.returncode == 0, done.stderr
+    assert "Mean reward" in done.stdout

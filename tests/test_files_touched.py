@@ -20,7 +20,7 @@ def test_a_trace_tells_the_files_of_what_was_called_inside_it():
 @pytest.mark.parametrize(
     ("touched", "most", "expected"),
     [
-        (by_a_step, 14, {"deep/agents/per_dqn.py", "deep/replay/ring.py", "deep/networks/option_network.py"}),
+        (by_a_step, 12, {"deep/agents/per_dqn.py", "deep/replay/ring.py", "deep/networks/option_network.py"}),
         (by_a_tabular_run, 10, {"tabular/perq.py", "tabular/option_loop.py", "tabular/learning_rule.py"}),
         (by_a_job, 20, {"cli/reproduce.py", "experiments/campaign.py", "experiments/figures/sync.py"}),
     ],
