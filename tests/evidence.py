@@ -194,11 +194,11 @@ def advice_text(folder: Path) -> str:
 # The grids ------------------------------------------------------------------------------------------------------
 
 
-def grid_figure(experiment: Experiment) -> Callable[[Path], Figure | None]:
-    """The picture of an experiment, from whichever folders have its rows."""
+def grid_figure(experiment: Experiment, scale: str = "paper") -> Callable[[Path], Figure | None]:
+    """The picture of an experiment at a scale, from whichever folders have its rows."""
 
     def figure(results: Path) -> Figure | None:
-        rows = kept_in(results).table(experiment)
+        rows = kept_in(results).table(experiment, scale)
         return None if rows is None else experiment.draw(rows)
 
     return figure
@@ -221,11 +221,11 @@ def grid_picture(
     )
 
 
-def told_by(experiment: Experiment) -> Callable[[Path], str]:
+def told_by(experiment: Experiment, scale: str) -> Callable[[Path], str]:
     """What an experiment prints of its kept rows; "" where there are none."""
 
     def text(results: Path) -> str:
-        rows = kept_in(results).table(experiment)
+        rows = kept_in(results).table(experiment, scale)
         return "" if rows is None else "\n".join(["```text", *experiment.summary(rows), "```", ""])
 
     return text
@@ -284,11 +284,11 @@ def trade_off(name: str, environment: str) -> Evidence:
     )
 
 
-def told_picture(name: str, document: str, title: str) -> Evidence:
+def told_picture(name: str, document: str, title: str, scale: str = "paper") -> Evidence:
     """The picture of an experiment with what it prints, from the folder of its name."""
     experiment = find_experiment(name)
-    figure = grid_figure(experiment)
-    return Evidence(name, document, "", told_by(experiment), f"images/{name}.png", figure, title, (name,))
+    text, figure = told_by(experiment, scale), grid_figure(experiment, scale)
+    return Evidence(name, document, "", text, f"images/{name}.png", figure, title, (name,))
 
 
 EVIDENCE = (
@@ -326,11 +326,24 @@ EVIDENCE = (
         "refinement_car",
         "finer_time.md",
         "Greedy returns on MountainCar over physical time by n: DQN, DQN with a skip of n, and PerDQN",
+        "laptop",
     ),
     told_picture(
         "her",
         "goals.md",
         "Greedy return and decisions per episode over the training: PerDQN with HER, DQN with HER, PerDQN alone",
+    ),
+    told_picture(
+        "minatar",
+        "atari.md",
+        "Scores and decisions per game over the training on four MinAtar games: PerDQN(4) and DQN",
+        "laptop",
+    ),
+    told_picture(
+        "atari",
+        "atari.md",
+        "Score and decisions per game over a short training on Atari's Freeway: PerDQN(4) and DQN",
+        "laptop",
     ),
     trade_off("tradeoff_mountain_car", "MountainCar-v0"),
     trade_off("tradeoff_cart_pole", "CartPole-v1"),
