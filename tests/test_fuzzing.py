@@ -49,7 +49,7 @@ def run(*arguments: str, seconds: float = 500.0) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.mark.parametrize("mutations", [30, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mutations", [15, pytest.param(500, marks=pytest.mark.slow)])
 def test_files_that_were_changed_are_read_or_refused(mutations: int) -> None:
     pytest.importorskip("onnxruntime")
     found = run("-m", "tests.fuzzing", "--mutations", str(mutations), "--seed", "11", seconds=3000.0)

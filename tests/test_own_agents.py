@@ -58,7 +58,7 @@ sys.exit(main(sys.argv[2:]))
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder with the example in it, from which commands are typed. Modules imported from it are forgotten."""
+    """An empty folder with the example in it, where commands are typed. Modules imported from it are forgotten."""
     shutil.copy(EXAMPLE, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -88,7 +88,9 @@ def run_until_killed(command: list[str], calls: int) -> int:
     return done.returncode
 
 
-@BOTH
+@pytest.mark.parametrize(
+    "command", [TABLE, pytest.param(NETWORK, marks=pytest.mark.slow)], ids=["table", "network"]
+)
 def test_it_ends_alike_whether_it_was_killed_or_not(command: list[str], here: Path) -> None:
     assert main(["train", *command, "-o", "whole", "--quiet", "--checkpoint-every", "0.01"]) == 0
     for calls in (40, 45):
@@ -138,7 +140,9 @@ class ShySAC(OptionSAC):
 """
 
 
-@pytest.mark.parametrize(("own", "kind"), [("ShyTD3", PerTD3), ("ShySAC", PerSAC)])
+@pytest.mark.parametrize(
+    ("own", "kind"), [("ShyTD3", PerTD3), pytest.param("ShySAC", PerSAC, marks=pytest.mark.slow)]
+)
 def test_an_agent_for_continuous_actions_does_the_same(
     own: str, kind: type[OptionActorCritic], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,7 +72,7 @@ def assert_same_weights(agent, model):
         np.testing.assert_array_equal(weights(own), weights(expected))
 
 
-@pytest.mark.parametrize("env_id", ["CartPole-v1", "MountainCar-v0"])
+@pytest.mark.parametrize("env_id", ["CartPole-v1", pytest.param("MountainCar-v0", marks=pytest.mark.slow)])
 def test_it_is_perdqn_bit_for_bit(single_file, env_id):
     actions, agent = trained_by_the_file(single_file, env_id, seed=3)
     with plain_path():

@@ -106,7 +106,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("kind", LINES)
+@pytest.mark.parametrize("kind", ["table", pytest.param("torch", marks=pytest.mark.slow)])
 def test_the_everyday_verbs_need_nothing_that_only_posix_has(kind: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", MISSING + VERBS, json.dumps(LINES[kind]), kind]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)

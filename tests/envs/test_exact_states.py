@@ -66,13 +66,18 @@ def assert_goes_on(name: str, before: int, after: int, **settings: Any) -> int:
     return sum(len(parts) == 2 for parts in expected)
 
 
-@pytest.mark.parametrize("name", ATARI)
+@pytest.mark.parametrize("name", [*ATARI[:2], *(pytest.param(name, marks=pytest.mark.slow) for name in ATARI[2:])])
 def test_atari_games_go_on_bit_for_bit(name: str) -> None:
     assert assert_goes_on(name, 700, 2000) > 3
 
 
 @pytest.mark.parametrize(
-    ("name", "sticky"), [("atari:Breakout", 0), ("atari:Breakout", 0.25), ("atari:Seaquest", 0.25)]
+    ("name", "sticky"),
+    [
+        ("atari:Breakout", 0),
+        ("atari:Seaquest", 0.25),
+        pytest.param("atari:Breakout", 0.25, marks=pytest.mark.slow),
+    ],
 )
 def test_an_atari_game_goes_on_bit_for_bit_from_any_of_its_steps(name: str, sticky: float) -> None:
     """The emulator's state lacks the action that may be repeated: one restored game in ten would show it."""

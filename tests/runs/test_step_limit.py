@@ -44,7 +44,9 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment)
 
 
-@pytest.mark.parametrize("how", ["sleep", "loop", "lock", "reset"])
+@pytest.mark.parametrize(
+    "how", ["loop", "reset", *(pytest.param(how, marks=pytest.mark.slow) for how in ("sleep", "lock"))]
+)
 def test_a_training_ends_in_a_sentence_and_goes_on(how: str, tmp_path: Path) -> None:
     # After 30 steps, of which it had the time to write a checkpoint; the next process hangs after as many.
     options = ("hanging:Hanging", "--steps", "45", "--out", "run", "--quiet", "--eval-every", "0", "--set", *SMALL)
@@ -87,6 +89,7 @@ def test_other_verbs_say_it_too(command: tuple[str, ...], tmp_path: Path) -> Non
     assert f"did not return within 0.5 s (it was in hanging.py, line {line_of('sleep')})" in found.stderr
 
 
+@pytest.mark.slow
 def test_a_training_that_was_suspended_does_not_hang(tmp_path: Path) -> None:
     """Stopped in the middle of a step for longer than a step may take, and let go on again."""
     options = ("hanging:Hanging", "--steps", "35", "--out", "run", "--quiet", "--eval-every", "0", "--set", *SMALL)
@@ -220,6 +223,7 @@ def test_an_episode_without_an_end_is_said_once(tmp_path: Path, monkeypatch: pyt
     assert said[1].startswith("an episode has not ended after 25 steps")
 
 
+@pytest.mark.slow
 def test_a_job_of_a_sweep_says_it(tmp_path: Path) -> None:
     grid = ("--grid", "env.how=sleep,never", "--seeds", "1", "--steps", "45", "--eval-every", "0")
     given = ("--set", *SMALL, "--step-timeout", "0.7", "--jobs", "1", "-o", "s")

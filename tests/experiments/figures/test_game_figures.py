@@ -95,6 +95,7 @@ def test_figures_of_a_family_share_their_trainings(scale: str) -> None:
     assert len(both[0] & both[1]) == {"smoke": 2, "laptop": 18, "paper": 40}[scale]
 
 
+@pytest.mark.slow
 def test_every_agent_of_every_scale_can_be_made() -> None:
     made = set()
     for label in LABELS:

@@ -8,6 +8,7 @@ import pytest
 from holdfast.experiments import LocalEngine, RayEngine, run_tuning
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 def test_two_workers_on_ray_make_the_trials_that_two_processes_make(tmp_path: Path) -> None:
     options = {"environment": "cliff", "algo": "q", "episodes": 20, "eval_episodes": 1}
