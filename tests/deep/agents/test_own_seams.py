@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch as th
 
-from holdfast.deep import OptionDQN, OptionValueDQN, Views
+from holdfast.deep import OptionDQN, OptionSAC, OptionTD3, OptionValueDQN, Views
+from tests.deep.slider import Slider
 
 
 class Own(OptionValueDQN):
@@ -84,3 +86,45 @@ def test_a_counter_that_is_not_there_is_named():
         made(agent).learn(5).state()
     counted = type("Counted", (agent,), {"_resets": 2})
     assert made(counted).learn(5).state()["counters"]["_resets"] == 2
+
+
+# With an actor --------------------------------------------------------------------------------------------------
+
+
+def acting(kind: Any, **own: Any) -> Any:
+    agent = type("Acting", (kind,), own)
+    small = {"policy_kwargs": {"net_arch": [4]}, "batch_size": 4, "learning_starts": 10, "seed": 0}
+    return agent("MlpPolicy", Slider(length=10_000), k_max=6, exploration_final_eps=1.0, **small)
+
+
+@pytest.mark.parametrize("kind", [OptionValueDQN, OptionTD3, OptionSAC])
+def test_views_are_not_longer_than_holds_may_be(kind):
+    agent = type("Long", (kind,), {"views": property(lambda self: Views(6)), "_random_durations": drawing})
+    env = "CartPole-v1" if kind is OptionValueDQN else Slider()
+    with pytest.raises(ValueError, match=r"^k_max of views must be at most the agent's k_max, which is 3, not 6$"):
+        agent("MlpPolicy", env, k_max=3)
+
+
+@pytest.mark.parametrize("kind", [OptionTD3, OptionSAC])
+@pytest.mark.parametrize(
+    ("method", "returned", "sentence"),
+    [
+        (
+            "_values_of_states",
+            lambda seen: th.zeros(len(seen), 1),
+            r"a tensor of shape \(\d,\), not one of shape \(",
+        ),
+        (
+            "_values_of_states",
+            lambda seen: th.zeros(2 * len(seen)),
+            r"a tensor of shape \(\d,\), not one of shape \(",
+        ),
+        ("_values_of_states", lambda seen: np.zeros(len(seen)), r"a tensor of shape \(\d,\), not "),
+        ("_actor_loss", lambda seen: th.zeros(len(seen)), r"a tensor of shape \(\), not one of shape \(4,\)"),
+        ("_actor_loss", lambda seen: 0.5, r"a tensor of shape \(\), not 0.5"),
+    ],
+)
+def test_what_an_actor_critic_learns_from_is_a_tensor_of_its_shape(kind, method, returned, sentence):
+    model = acting(kind, **{method: lambda self, seen, *others: returned(seen)})
+    with pytest.raises(ValueError, match=f"^{method} must return {sentence}"):
+        model.learn(30)

@@ -155,7 +155,7 @@ class OptionSetup(OptionSteps):
             # SB3's files store it as a list.
             self.persistences = tuple(self.persistences)
             _check_room(self.k_max, self.buffer_size, self.n_envs)
-        check_views(self.views)
+        check_views(self.views, self.k_max)
         given_policy_kwargs, given_replay_kwargs = self.policy_kwargs, self.replay_buffer_kwargs
         # SB3 builds policy and replay from these two, but saves and compares the user's own.
         self.policy_kwargs = {**self._policy_arguments(), **given_policy_kwargs}
