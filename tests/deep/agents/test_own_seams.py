@@ -9,7 +9,7 @@ import pytest
 import torch as th
 
 from holdfast.deep import OptionDQN, OptionSAC, OptionTD3, OptionValueDQN, Views
-from tests.deep.slider import Slider
+from tests.deep.slider import Slider, actions_of
 
 
 class Own(OptionValueDQN):
@@ -95,6 +95,23 @@ def acting(kind: Any, **own: Any) -> Any:
     agent = type("Acting", (kind,), own)
     small = {"policy_kwargs": {"net_arch": [4]}, "batch_size": 4, "learning_starts": 10, "seed": 0}
     return agent("MlpPolicy", Slider(length=10_000), k_max=6, exploration_final_eps=1.0, **small)
+
+
+@pytest.mark.parametrize("views", [Views(1), Views(6, persistences=(1, 2, 6))], ids=str)
+@pytest.mark.parametrize("kind", [OptionTD3, OptionSAC])
+def test_random_holds_last_as_long_as_was_drawn(kind, views):
+    """Also those for which no head is, as in εz-greedy exploration with values of single steps alone."""
+    model = acting(kind, views=property(lambda self: views), _random_durations=lambda self, n: np.full(n, 5))
+    _, began = actions_of(model, 40)
+    # Every option is a random one: those before learning starts, and those after it.
+    assert np.flatnonzero(began).tolist() == list(range(0, 40, 5))
+
+
+def test_random_holds_are_those_that_have_values_unless_an_agent_says_otherwise():
+    model = acting(OptionTD3, views=property(lambda self: Views(3, persistences=(1, 3))))
+    assert set(model._random_durations(100)) == {1, 3}
+    # The mean by which ε counts steps.
+    assert model._random_hold == 2.0
 
 
 @pytest.mark.parametrize("kind", [OptionValueDQN, OptionTD3, OptionSAC])

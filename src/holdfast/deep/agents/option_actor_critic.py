@@ -108,7 +108,7 @@ class OptionActorCritic(OptionAgent):
     # Acting ------------------------------------------------------------------------------------------------
 
     def _random_durations(self, n: int) -> NDArray[np.int64]:
-        return uniform_durations(n, self.k_max, self.persistences)
+        return uniform_durations(n, self.views.k_max, self.views.persistences)
 
     # Learning ----------------------------------------------------------------------------------------------
 
