@@ -76,7 +76,8 @@ class OptionActorCritic(OptionAgent):
         self.exploration_schedule = LinearSchedule(
             self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
         )
-        self.exploration_rate = self.exploration_initial_eps
+        # A file that SB3 saved has brought its own.
+        vars(self).setdefault("exploration_rate", self.exploration_initial_eps)
 
     def _on_step(self) -> None:
         self.exploration_rate = self.exploration_schedule(self._current_progress_remaining)
