@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,21 @@ def test_what_an_actor_critic_learns_from_is_a_tensor_of_its_shape(kind, method,
     model = acting(kind, **{method: lambda self, seen, *others: returned(seen)})
     with pytest.raises(ValueError, match=f"^{method} must return {sentence}"):
         model.learn(30)
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), [(OptionSAC, "ent_coef", 0.3), (OptionTD3, "tau", 0.5)])
+def test_an_argument_of_sb3s_can_be_fixed(kind, name, value):
+    agent = type("Fixed", (kind,), {"stands_for": {name: value}})
+    # What its parent fixes stays fixed.
+    assert agent.stands_for == {**kind.stands_for, name: value}
+    names = list(inspect.signature(agent).parameters)
+    assert name not in names
+    assert f"{name}:" not in agent.__doc__
+    assert f"{name}:" in kind.__doc__
+    # Arguments without a name are those that are shown.
+    before = ["MlpPolicy", Slider(), 1e-3, 500, 10, 8]
+    model = agent(*before, *([0.9] if name == "tau" else [0.1, 0.9]), seed=0)
+    assert getattr(model, name) == value
+    assert (model.gamma, model.batch_size) == (0.9, 8)
+    with pytest.raises(TypeError, match=f"^{name} must not be given to Fixed, which stands for {name}={value}$"):
+        agent("MlpPolicy", Slider(), **{name: value})

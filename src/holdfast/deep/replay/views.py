@@ -44,7 +44,7 @@ class Views(NamedTuple):
 
 
 def check_views(views: Any, longest: int) -> None:
-    """Check what an agent says of its views, since it may be a user's; its actions last ``longest`` steps at most."""
+    """Check what an agent says of its views, since it may be a user's; it holds for ``longest`` steps at most."""
     if not isinstance(views, Views):
         raise InputError(f"views must be a property that returns Views(k_max, ...), not {shown(views)}")
     k_max = check_integer("k_max of views", views.k_max)
