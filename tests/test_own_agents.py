@@ -58,7 +58,7 @@ sys.exit(main(sys.argv[2:]))
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder with the example in it, from which commands are typed. Modules imported from it are forgotten."""
+    """An empty folder with the example, from which commands are typed. Modules imported from it are forgotten."""
     shutil.copy(EXAMPLE, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])

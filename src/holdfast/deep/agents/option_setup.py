@@ -70,7 +70,7 @@ class OptionSetup(OptionSteps):
         super().__init_subclass__(**keywords)
         _check_added(cls)
         # What its parent fixes stays fixed.
-        cls.stands_for = {**super(cls, cls).stands_for, **cls.stands_for}
+        cls.stands_for = {**getattr(super(cls, cls), "stands_for", {}), **cls.stands_for}
         known = cls.base_arguments if "base_arguments" in vars(cls) else cls.own_arguments
         cls.own_arguments = merged(known, cls.added_arguments, cls.stands_for)
         if cls.sb3_arguments:
