@@ -452,6 +452,9 @@ class Dividing(Base):
 class LaterFailing(Base):
     def _random_durations(self, n):
         return self.nothing
+
+class Stubborn(Base):
+    stands_for = {"train_freq": 4, "tau": 0.5}
 """
 
 
@@ -461,6 +464,7 @@ class LaterFailing(Base):
         ("Failing", "algo 'broken:Failing' cannot be made: KeyError: 'views' (broken.py, line 13)"),
         ("Dividing", "'broken:Dividing' cannot be made: ZeroDivisionError: division by zero (broken.py, line 17)"),
         ("LaterFailing", "algo 'broken:LaterFailing' failed at step 0: AttributeError: "),
+        ("Stubborn", "algo 'broken:Stubborn' must not have train_freq in stands_for: every run sets its own"),
     ],
 )
 def test_what_a_network_does_wrong_is_one_sentence_with_its_place(

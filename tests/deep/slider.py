@@ -86,9 +86,10 @@ def refuse_another_end(agent: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def reloaded(model: Any, path: Path) -> Any:
-    """An agent that SB3 has saved and loaded, which must decide as before."""
+    """An agent that SB3 has saved and loaded, which must decide, and explore, as before."""
     model.save(path)
     loaded = type(model).load(path, env=Slider())
+    assert loaded.exploration_rate == model.exploration_rate < model.exploration_initial_eps
     observation = np.zeros((3, 2), np.float32)
     assert np.array_equal(loaded.policy.decide(observation).action, model.policy.decide(observation).action)
     return loaded

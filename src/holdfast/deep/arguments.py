@@ -477,7 +477,7 @@ def settled(
         TypeError: There are too many, one is given twice, or an unknown one.
         ValueError: One is not what it may be.
     """
-    ordered = [argument.name for argument in of_sb3]
+    ordered = [argument.name for argument in merged(of_sb3, (), stands_for)]
     if len(positional) > len(ordered):
         raise InputTypeError(f"{agent} takes at most {len(ordered) + 2} arguments without a name")
     found = dict(zip(ordered, positional, strict=False))

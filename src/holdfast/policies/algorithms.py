@@ -298,6 +298,9 @@ def _check_arguments(algorithm: Algorithm) -> None:
     """Check that every argument of a user's own agent has a default and a type that a file can hold."""
     needed = {"policy", "train_freq", "schedule_steps"} if algorithm.is_deep else {"alpha", "gamma", "epsilon"}
     known = algorithm.arguments()
+    fixed = sorted(needed.intersection(getattr(algorithm.load(), "stands_for", ())))
+    if fixed:
+        raise InputError(f"algo {algorithm.name!r} must not have {fixed[0]} in stands_for: every run sets its own")
     if not needed <= set(known):
         how = "added_arguments" if algorithm.is_deep else "fields of a dataclass"
         raise InputError(

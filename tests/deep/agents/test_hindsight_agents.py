@@ -14,7 +14,7 @@ from stable_baselines3.common.envs import BitFlippingEnv
 from stable_baselines3.common.vec_env import VecNormalize
 
 from holdfast.core.errors import InputError
-from holdfast.deep import EZGreedyDQN, PerDQN, PerTD3, TempoRLDQN, make_vec_env
+from holdfast.deep import EZGreedyDQN, PerDQN, PerSAC, PerTD3, TempoRLDQN, make_vec_env
 from holdfast.deep.agents.targets import all_persistence_targets
 from holdfast.deep.replay.hindsight import HindsightReplayBuffer, without_goals
 from tests.deep.agents.test_sb3_identity import PLAIN, SHARED, assert_same_weights
@@ -45,12 +45,13 @@ AGENTS: dict[str, Any] = {
     "temporl": (TempoRLDQN, OF_DQN),
     "ez": (EZGreedyDQN, OF_DQN),
     "pertd3": (PerTD3, {"k_max": 4}),
+    "persac": (PerSAC, {"k_max": 4}),
 }
 
 
 def made(name: str, n_envs: int = 2, **overrides: Any) -> Any:
     kind, own = AGENTS[name]
-    env = make_vec_env(flips, n_envs, seed=2, env_kwargs={"continuous": kind is PerTD3})
+    env = make_vec_env(flips, n_envs, seed=2, env_kwargs={"continuous": kind in (PerTD3, PerSAC)})
     return kind("MultiInputPolicy", env, **{**SMALL, **own, **overrides})
 
 
@@ -186,7 +187,7 @@ def test_new_goals_are_learned_from(name):
             return observation, -1.0, False, truncated, info
 
     kind, own = AGENTS[name]
-    env = make_vec_env(lambda: NeverReached(n_bits=3, continuous=kind is PerTD3), 1, seed=2)
+    env = make_vec_env(lambda: NeverReached(n_bits=3, continuous=kind in (PerTD3, PerSAC)), 1, seed=2)
     arguments = {**SMALL, **own, "gamma": 0.5, "initial_values": "zero", "learning_rate": 3e-3}
     model = kind("MultiInputPolicy", env, **arguments).learn(300)
     batch = model._sample(64, beta=0.5)
@@ -240,6 +241,11 @@ def test_the_replay_by_its_class_and_by_name(given):
             "'future', 'final', 'episode', not 'past'",
         ),
         ({"replay_buffer_kwargs": {"n_sampled_goal": -2}}, "n_sampled_goal must be"),
+        ({"replay_buffer_kwargs": {"copy_info_dict": "no"}}, "^copy_info_dict must be true or false, not 'no'$"),
+        (
+            {"replay_buffer_kwargs": {"handle_timeout_termination": "no"}},
+            "^handle_timeout_termination must be true or false, not 'no'$",
+        ),
         ({"replay_buffer_kwargs": {"settings": 1}}, "names 'settings', which HindsightReplayBuffer does not have"),
         ({"replay_buffer_kwargs": {"env": 2}}, "must not have 'env': give env to the agent instead"),
     ],

@@ -21,6 +21,7 @@ from torch.nn import functional as F  # noqa: N812 - torch's own name for it
 from holdfast.core.actor_critic import held_entropy
 from holdfast.core.errors import InputError
 from holdfast.core.targets import undecided_value
+from holdfast.core.user_code import shown
 from holdfast.deep.actor_arguments import ACTOR_ARGUMENTS
 from holdfast.deep.agents.option_agent import OptionAgent
 from holdfast.deep.agents.option_steps import uniform_durations
@@ -75,7 +76,8 @@ class OptionActorCritic(OptionAgent):
         self.exploration_schedule = LinearSchedule(
             self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
         )
-        self.exploration_rate = self.exploration_initial_eps
+        # A file that SB3 saved has brought its own.
+        vars(self).setdefault("exploration_rate", self.exploration_initial_eps)
 
     def _on_step(self) -> None:
         self.exploration_rate = self.exploration_schedule(self._current_progress_remaining)
@@ -107,7 +109,7 @@ class OptionActorCritic(OptionAgent):
     # Acting ------------------------------------------------------------------------------------------------
 
     def _random_durations(self, n: int) -> NDArray[np.int64]:
-        return uniform_durations(n, self.k_max, self.persistences)
+        return uniform_durations(n, self.views.k_max, self.views.persistences)
 
     # Learning ----------------------------------------------------------------------------------------------
 
@@ -152,7 +154,9 @@ class OptionActorCritic(OptionAgent):
         distinct, index = (rows, None) if as_they_are else np.unique(rows, return_inverse=True)
         with th.no_grad():
             observations = self.replay_buffer.observations_at(distinct, self._vec_normalize_env)
-            values = undecided_value(self._values_of_states(observations), self.decision_cost)
+            given = self._values_of_states(observations)
+            _check_tensor("_values_of_states", given, (len(distinct),))
+            values = undecided_value(given, self.decision_cost)
         found: NDArray[np.float32] = values.cpu().numpy()
         return found if index is None else found[index]
 
@@ -196,6 +200,7 @@ class OptionActorCritic(OptionAgent):
 
     def _learn_actor_by(self, loss: th.Tensor) -> None:
         """A step of the actor, whose gradient the critics' weights need not get."""
+        _check_tensor("_actor_loss", loss, ())
         self.policy.actor.optimizer.zero_grad()
         learns = [parameter for parameter in self.policy.actor.parameters() if parameter.requires_grad]
         if learns:
@@ -206,6 +211,13 @@ class OptionActorCritic(OptionAgent):
     def _raise_values(self, by: float) -> None:
         for network in (self.policy.critic, self.policy.critic_target):
             network.raise_values(by)
+
+
+def _check_tensor(method: str, found: Any, shape: tuple[int, ...]) -> None:
+    """Check what a method of the agent returned, since it may be a user's."""
+    if not isinstance(found, th.Tensor) or found.shape != shape:
+        given = f"one of shape {tuple(found.shape)}" if isinstance(found, th.Tensor) else shown(found)
+        raise InputError(f"{method} must return a tensor of shape {shape}, not {given}")
 
 
 def _as_object(noise: Any, size: int, n_envs: int) -> ActionNoise | None:

@@ -69,6 +69,8 @@ class OptionSetup(OptionSteps):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         _check_added(cls)
+        # What its parent fixes stays fixed.
+        cls.stands_for = {**getattr(super(cls, cls), "stands_for", {}), **cls.stands_for}
         known = cls.base_arguments if "base_arguments" in vars(cls) else cls.own_arguments
         cls.own_arguments = merged(known, cls.added_arguments, cls.stands_for)
         if cls.sb3_arguments:
@@ -155,7 +157,7 @@ class OptionSetup(OptionSteps):
             # SB3's files store it as a list.
             self.persistences = tuple(self.persistences)
             _check_room(self.k_max, self.buffer_size, self.n_envs)
-        check_views(self.views)
+        check_views(self.views, self.k_max)
         given_policy_kwargs, given_replay_kwargs = self.policy_kwargs, self.replay_buffer_kwargs
         # SB3 builds policy and replay from these two, but saves and compares the user's own.
         self.policy_kwargs = {**self._policy_arguments(), **given_policy_kwargs}
@@ -243,7 +245,8 @@ def _show_arguments(agent: type[OptionSetup]) -> None:
     # Named after the agent, for tracebacks and API references.
     __init__.__qualname__, __init__.__module__ = f"{agent.__qualname__}.__init__", agent.__module__
     agent.__init__ = __init__  # type: ignore[method-assign]
-    shown = signature(agent.sb3_arguments, agent.own_arguments)
+    of_sb3 = merged(agent.sb3_arguments, (), agent.stands_for)
+    shown = signature(of_sb3, agent.own_arguments)
     agent.__init__.__signature__ = shown  # type: ignore[attr-defined]
     own_text = inspect.cleandoc(vars(agent).get("__doc__") or "")
-    agent.__doc__ = f"{own_text}\n\n{documentation(agent.sb3_arguments, agent.own_arguments)}\n"
+    agent.__doc__ = f"{own_text}\n\n{documentation(of_sb3, agent.own_arguments)}\n"

@@ -260,11 +260,10 @@ class ActorPolicy(HoldingPolicy):
                 found = values.under(asking)
             else:
                 found = self.proposals(observation if asking.all() else selected(observation, asking))
-            drawn = draws_hold[asking]
-            positions = np.where(
-                drawn, position_within(self._durations, durations[asking]), self._positions(found, tolerance)
-            )
-            durations[asking] = self._durations[positions]
+            drawn, holds = draws_hold[asking], durations[asking]
+            positions = np.where(drawn, position_within(self._durations, holds), self._positions(found, tolerance))
+            # A random hold lasts as long as was drawn, even if no head is for that many steps.
+            durations[asking] = np.where(drawn, holds, self._durations[positions])
             followed = self._drawn(found, positions) if tolerance is None else found.of(positions)
             if draws is not None:
                 # What is stored is scaled back from what the environment is given, as in SB3.

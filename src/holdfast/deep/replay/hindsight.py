@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from stable_baselines3.her.goal_selection_strategy import GoalSelectionStrategy
 
-from holdfast.core.checks import check_choice, check_integer
+from holdfast.core.checks import check_choice, check_integer, check_truth
 from holdfast.core.errors import InputError
 from holdfast.core.goals import GOAL_STRATEGIES, goal_window
 from holdfast.core.saved_fields import take_array
@@ -78,7 +78,7 @@ class HindsightReplayBuffer(OptionReplayBuffer):
         _check_goals(observation_space)
         self.n_sampled_goal = check_integer("n_sampled_goal", n_sampled_goal, 0)
         self.goal_selection_strategy = check_strategy(goal_selection_strategy)
-        self.copy_info_dict = bool(copy_info_dict)
+        self.copy_info_dict = check_truth("copy_info_dict", copy_info_dict)
         self.env: VecEnv | None = None
         super().__init__(buffer_size, observation_space, *arguments, **settings)
         if env is not None:

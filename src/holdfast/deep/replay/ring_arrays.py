@@ -16,7 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.buffers import ReplayBuffer
 
-from holdfast.core.checks import refuse_actions
+from holdfast.core.checks import check_truth, refuse_actions
 from holdfast.core.decomposition import window_lengths
 from holdfast.core.errors import InputError
 from holdfast.core.history import discounts
@@ -90,7 +90,7 @@ class RingArrays(ReplayBuffer):
         self.buffer_size = max(buffer_size // n_envs, 1)
         self.n_slots = self.buffer_size + 1
         self.optimize_memory_usage = optimize_memory_usage
-        self.handle_timeout_termination = handle_timeout_termination
+        self.handle_timeout_termination = check_truth("handle_timeout_termination", handle_timeout_termination)
         self.k_max, self.gamma = k_max, gamma
         self.bootstrap, self.pad_terminal = bootstrap, pad_terminal
         self.prioritized, self.alpha, self.importance = prioritized, alpha, importance

@@ -43,11 +43,13 @@ class Views(NamedTuple):
         return len(self.durations)
 
 
-def check_views(views: Any) -> None:
-    """Check what an agent says of its views, since it may be a user's."""
+def check_views(views: Any, longest: int) -> None:
+    """Check what an agent says of its views, since it may be a user's; it holds for ``longest`` steps at most."""
     if not isinstance(views, Views):
         raise InputError(f"views must be a property that returns Views(k_max, ...), not {shown(views)}")
     k_max = check_integer("k_max of views", views.k_max)
+    if k_max > longest:
+        raise InputError(f"k_max of views must be at most the agent's k_max, which is {longest}, not {k_max}")
     numbers = check_persistences("persistences of views", views.persistences)
     if numbers is not None and numbers[-1] != k_max:
         raise InputError(f"persistences of views must end with its k_max, {k_max}, not with {numbers[-1]}")
