@@ -20,6 +20,7 @@ from holdfast.experiments.sweep import SWEEP
 from holdfast.experiments.tables import Table
 from holdfast.experiments.trade_off import TRADE_OFF
 from holdfast.policies.algorithms import ALGORITHMS
+from holdfast.report.commands import job_command
 from holdfast.report.exhibits import figure_exhibit, text_exhibit
 from holdfast.report.records import Findings, Problem, Record, Trace
 from holdfast.report.run_records import WINDOW, flat_setting, run_record
@@ -105,6 +106,7 @@ def _job_records(rows: RowFolder, manifest: Manifest, job_id: str, name: str, is
         traces={},
         status="failed" if "failed" in entry else "finished",
         done=float(max(map(len, table.values()), default=0)),
+        again=job_command(manifest, job_id),
         **about,
     )
     axis = next((column for column in _AXES if column in table), None)
