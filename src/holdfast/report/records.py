@@ -61,7 +61,7 @@ class Record:
         seed: The seed.
         axis: What its traces are over, such as "steps".
         traces: By the names of ``QUANTITIES``.
-        status: ``"finished"``, ``"unfinished"``, ``"in use"`` or ``"failed"``.
+        status: ``"finished"``, ``"unfinished"``, ``"in use"``, ``"failed"`` or ``"stopped early"``.
         done: Steps or episodes done.
         planned: Those that were planned; None if unknown.
         versions: Of holdfast and of what it was run with.
