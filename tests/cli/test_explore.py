@@ -123,7 +123,12 @@ def test_a_longer_study_is_the_same_one(capsys: pytest.CaptureFixture[str]) -> N
     text = capsys.readouterr().out
     assert "zigzag: random options, 2,000 steps for each k_max" in text
     assert "exact, discount 0.9" in " ".join(text.split())
-    assert [line.split()[:2] for line in text.splitlines()[3:7]] == [["≤", "1"], ["≤", "2"], ["=", "1"], ["=", "2"]]
+    assert [line.split()[:2] for line in text.splitlines()[3:7]] == [
+        ["≤", "1"],
+        ["≤", "2"],
+        ["=", "1"],
+        ["=", "2"],
+    ]
 
 
 def test_json_is_the_numbers_alone_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -431,7 +436,10 @@ def test_the_command_that_follows_has_the_arguments_too(
     assert main(["explore", *asked]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     # Three episodes tell nothing.
-    assert last == "next: holdfast explore own_needy_place:Tank --budget 300 --k-max 1,2 --out out --env-kwargs size=3"
+    assert (
+        last
+        == "next: holdfast explore own_needy_place:Tank --budget 300 --k-max 1,2 --out out --env-kwargs size=3"
+    )
     asked[asked.index("30")] = "3000"
     assert main(["explore", *asked]) == 0
     last = capsys.readouterr().out.splitlines()[-1]

@@ -284,7 +284,7 @@ def test_a_study_of_failures_has_no_best_trial(capsys: pytest.CaptureFixture[str
 def test_a_study_of_which_everything_failed_is_not_to_be_resumed() -> None:
     failed = [Trial(number, {}, (), False, "it fell", True) for number in range(5)]
     _refuse_the_hopeless(failed[:4])
-    with pytest.raises(ValueError, match="are not tried again: .* choose another folder, or remove it; the last"):
+    with pytest.raises(ValueError, match=r"are not tried again: .* choose another folder, or remove it; the last"):
         _refuse_the_hopeless(failed)
 
 

@@ -48,9 +48,7 @@ def test_a_job_that_failed_is_not_merely_unfinished(tmp_path):
 
 def test_a_trial_that_was_stopped_early_is_not_unfinished(monkeypatch):
     # As if the trials before had been far better.
-    monkeypatch.setattr(
-        "holdfast.experiments.tuning.study._bars", lambda study, done: [None, 1e9] + [None] * 18
-    )
+    monkeypatch.setattr("holdfast.experiments.tuning.study._bars", lambda study, done: [None, 1e9] + [None] * 18)
     options = {"environment": "cliff", "algo": "q", "episodes": 20, "eval_episodes": 1, "eval_every": 1}
     (trial,) = run_tuning(options, "study", trials=1, engine=LocalEngine(1))
     assert trial.is_pruned
