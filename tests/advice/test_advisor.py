@@ -136,6 +136,19 @@ def test_too_few_episodes_give_no_advice() -> None:
     assert not advice(result(1), result(4)).is_undecided
 
 
+def test_advice_from_too_few_episodes_says_itself_that_it_is_provisional() -> None:
+    few = replace(result(4, 0.5), upper_return=Estimate(-5.0, np.nan, np.nan), episodes=30)
+    found = advice(result(1, 0.0), few)
+    assert (found.k_max, found.basis) == (4, "success")
+    assert (found.is_undecided, found.is_provisional) == (False, True)
+    assert found.sentence.endswith(
+        " This is provisional, with only 30 episodes for some k_max: play more steps before you train."
+    )
+    sure = advice(result(1, 0.0), result(4, 0.5))
+    assert not sure.is_provisional
+    assert "provisional" not in sure.sentence
+
+
 def test_episodes_that_were_cut_off_give_no_advice_by_coverage() -> None:
     found = advice(result(1), result(4, visited=40, cut_off=1))
     assert (found.k_max, found.basis) == (1, "none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,35 @@ def test_episodes_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (tmp_path / "out" / "explore.png").exists()
 
 
+def test_advice_from_too_few_episodes_is_said_once_and_leads_to_a_longer_study(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explore", "MountainCar-v0", "--budget", "6000", "-o", "out"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("30 episodes") == 1
+    assert "k_max = 64: random actions held for up to 64 steps return" in text
+    assert "This is provisional, with only 30 episodes for some k_max: play more steps before you train." in text
+    assert text.endswith("next: holdfast explore MountainCar-v0 --budget 60000 --out out")
+
+
+def test_a_longer_study_is_the_same_one(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["zigzag", "--budget", "200", "--k-max", "1,2", "--study", "visits", "--gamma", "0.9"]
+    asked += ["--seed", "3", "--fixed"]
+    assert main(["explore", *asked]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("next: holdfast explore zigzag --budget 2000")
+    assert main(shlex.split(last.removeprefix("next: holdfast "))) == 0
+    text = capsys.readouterr().out
+    assert "zigzag: random options, 2,000 steps for each k_max" in text
+    assert "exact, discount 0.9" in " ".join(text.split())
+    assert [line.split()[:2] for line in text.splitlines()[3:7]] == [
+        ["≤", "1"],
+        ["≤", "2"],
+        ["=", "1"],
+        ["=", "2"],
+    ]
+
+
 def test_json_is_the_numbers_alone_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = numbers(["cliff", "--k-max", "1,2"], capsys)
     assert found["chain"]["k_max"] == [1, 2]
@@ -124,7 +154,7 @@ def test_an_environment_of_ones_own_with_continuous_actions(
     assert found["advice"]["k_max"] == 16
     assert found["advice"]["basis"] == "success"
     assert not any("learn" in note for note in found["notes"])
-    assert main(["explore", "own_far_place:make", "--k-max", "1,16", "--budget", "800", "-o", "out"]) == 0
+    assert main(["explore", "own_far_place:make", "--k-max", "1,16", "--budget", "1600", "-o", "out"]) == 0
     assert "holdfast train own_far_place:make --algo pertd3 --k-max" in capsys.readouterr().out
 
 
@@ -406,7 +436,10 @@ def test_the_command_that_follows_has_the_arguments_too(
     assert main(["explore", *asked]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     # Three episodes tell nothing.
-    assert last == "next: holdfast explore own_needy_place:Tank --budget 300 --env-kwargs size=3"
+    assert (
+        last
+        == "next: holdfast explore own_needy_place:Tank --budget 300 --k-max 1,2 --out out --env-kwargs size=3"
+    )
     asked[asked.index("30")] = "3000"
     assert main(["explore", *asked]) == 0
     last = capsys.readouterr().out.splitlines()[-1]

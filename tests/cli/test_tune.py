@@ -18,7 +18,13 @@ from holdfast.cli.tune import _verdict
 from holdfast.experiments import LocalEngine, Range, run_tuning
 from holdfast.experiments.campaign import Standing
 from holdfast.experiments.engines.base import Ended, Event, Started, Task, perform
-from holdfast.experiments.tuning.study import Trial, make_study, read_trials, run_study
+from holdfast.experiments.tuning.study import (
+    Trial,
+    _refuse_the_hopeless,
+    make_study,
+    read_trials,
+    run_study,
+)
 from holdfast.experiments.tuning.study import _draw as draw
 from holdfast.experiments.tuning.trials import trial_options
 
@@ -273,6 +279,13 @@ def test_a_study_of_failures_has_no_best_trial(capsys: pytest.CaptureFixture[str
     )
     assert "it fell" in said
     assert not Path("study/best.json").exists()
+
+
+def test_a_study_of_which_everything_failed_is_not_to_be_resumed() -> None:
+    failed = [Trial(number, {}, (), False, "it fell", True) for number in range(5)]
+    _refuse_the_hopeless(failed[:4])
+    with pytest.raises(ValueError, match=r"are not tried again: .* choose another folder, or remove it; the last"):
+        _refuse_the_hopeless(failed)
 
 
 def test_without_optuna_it_says_what_to_install(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
-from holdfast.policies.tolerance_sweep import SweepPoint, tolerance_verdict
+import gymnasium
+import pytest
+
+from holdfast.policies.tolerance_sweep import SweepPoint, random_return, tolerance_verdict
 
 
 def point(tolerance: float, decisions: float, mean: float, lost_high: float | None = None) -> SweepPoint:
@@ -58,3 +61,42 @@ def test_exactly_two_percent_is_not_less_than_two_percent() -> None:
 def test_of_nothing_no_part_can_be_lost() -> None:
     points = [SweepPoint(0.0, 0.0, 0.0, 0.0, 50.0), SweepPoint(0.2, 0.0, 0.0, 0.0, 25.0)]
     assert tolerance_verdict(points, 3).sentence.startswith("No verdict: the return without a tolerance is 0")
+
+
+def test_a_policy_no_better_than_random_actions_has_nothing_to_trade() -> None:
+    points = [SweepPoint(0.0, -200.0, -200.0, -200.0, 200), SweepPoint(0.2, -200.0, -200.0, -200.0, 7)]
+    found = tolerance_verdict(points, 20, by_chance=-200.0)
+    assert (found.tolerance, found.decisions, found.is_certain) == (0.0, 200, False)
+    assert found.sentence == (
+        "Nothing to trade: without a tolerance the policy returns -200, not clearly more than random actions "
+        "(-200). Train it for longer before asking how rarely it may decide."
+    )
+    # A return that never differs is no sign of it: here random actions fall.
+    assert tolerance_verdict(points, 20, by_chance=-500.0).tolerance == 0.2
+    # The interval is -41 to -39, or unknown with one episode.
+    learned = [point(0.0, 200, -40.0), point(0.2, 42, -40.2)]
+    assert tolerance_verdict(learned, 20, by_chance=-41.5).tolerance == 0.2
+    assert "Nothing to trade" in tolerance_verdict(learned, 20, by_chance=-40.5).sentence
+    alone = [SweepPoint(0.0, -40.0, math.nan, math.nan, 200), SweepPoint(0.2, -40.0, math.nan, math.nan, 42)]
+    assert tolerance_verdict(alone, 1, by_chance=-40.5).tolerance == 0.2
+    assert "Nothing to trade" in tolerance_verdict(alone, 1, by_chance=-40.0).sentence
+
+
+class Wandering(gymnasium.Env[int, int]):
+    """A step costs 1, and no episode ends."""
+
+    observation_space = gymnasium.spaces.Discrete(2)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[int, dict]:
+        return 0, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict]:
+        assert action in (0, 1)
+        return action, -1.0, False, False, {}
+
+
+@pytest.mark.parametrize(("longest", "expected"), [(100_000, -70.0), (50, -50.0)])
+def test_random_actions_are_cut_where_they_lead_nowhere(longest: int, expected: float) -> None:
+    first = SweepPoint(0.0, -7.0, -7.0, -7.0, 7, length=7.0)
+    assert random_return(Wandering(), [3, 4], first, longest) == expected

@@ -13,6 +13,7 @@ import pytest
 from holdfast.cli import main
 from holdfast.experiments.manifest import Manifest
 from holdfast.experiments.spec import Job
+from holdfast.files import Entry
 from holdfast.report import page
 from holdfast.report.finding import find_all
 from holdfast.report.page import make_report, safe_json, write_report
@@ -204,3 +205,22 @@ def test_maps_of_the_same_name_are_not_seeds_of_one_agent(tmp_path):
         trained(options, tmp_path / f"runs/{number}")
     first, second = find_all([tmp_path / "runs"]).records
     assert first.setting["map"] != second.setting["map"]
+
+
+def test_pictures_that_cannot_be_read_are_named_and_the_rest_is_shown(tmp_path, monkeypatch):
+    trained(TABLE, tmp_path / "open")
+    trained(TABLE, tmp_path / "shut")
+    (tmp_path / "shut" / "pictures").mkdir()
+    listed = Entry.listed
+
+    def not_everything(self):
+        if str(self).endswith("shut/pictures"):
+            raise PermissionError(13, "Permission denied", str(self))
+        return listed(self)
+
+    monkeypatch.setattr(Entry, "listed", not_everything)
+    findings = find_all([tmp_path])
+    assert [record.name for record in findings.records] == [str(tmp_path / name) for name in ("open", "shut")]
+    (problem,) = findings.problems
+    assert problem.name == f"{tmp_path}/shut, its pictures"
+    assert "Permission denied" in problem.sentence

@@ -251,3 +251,15 @@ def test_an_open_page_says_that_its_folder_is_gone_and_shows_it_again(browser, s
     (tmp_path / "elsewhere").rename(inside)
     page.locator("#live", has_text="watching").wait_for(timeout=60_000)
     page.close()
+
+
+def test_a_folder_that_cannot_be_read_is_no_traceback(serve, tmp_path, monkeypatch, capfd):
+    server = serve(tmp_path)
+
+    def shut(*arguments):
+        raise PermissionError(13, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr("holdfast.report.page.named_folders", shut)
+    answer, _ = ask(server)
+    assert answer.status == 503
+    assert capfd.readouterr().err == ""

@@ -18,16 +18,16 @@ compared at all if each step gives the same reward: they would only repeat how l
 of them if the smallest K visits less than 95 % of the largest number visited, a hint and not a finding. They are
 uninformative if there are too few episodes to see harm, if episodes did not end and were cut off, or if nearly
 every observation is new. Among the K that are as good as the best and better than the smallest, the smallest is
-advised, because longer holds give less to learn from. If no measure tells the settings apart, K_max stays the
-smallest: no advice is better than wrong advice. For a model that is known exactly, Kemeny's constant replaces all
-of this.
+advised, because longer holds give less to learn from. With too few episodes to see harm, advice is provisional. If
+no measure tells the settings apart, K_max stays the smallest: no advice is better than wrong advice. For a model
+that is known exactly, Kemeny's constant replaces all of this.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.advice.advice_sentences import (
     because_of_nothing,
@@ -60,12 +60,14 @@ class Advice:
             holding.
         sentence: The reason, with the numbers behind it.
         is_undecided: Whether too little was played to decide; ``k_max`` is then the smallest K, not advice.
+        is_provisional: Whether so little was played that more of it may lead to other advice.
     """
 
     k_max: int
     basis: str
     sentence: str
     is_undecided: bool = False
+    is_provisional: bool = False
 
 
 def advise_from_visits(study: VisitationStudy) -> Advice:
@@ -78,6 +80,15 @@ def advise_from_visits(study: VisitationStudy) -> Advice:
     first = results[0]
     if len(results) == 1:
         return _alone(first.k_max)
+    found = _compared(study, first, results)
+    if found.is_undecided or not _are_too_few(results):
+        return found
+    said = f"This is provisional, with only {_fewest(results)} for some k_max: play more steps before you train."
+    return replace(found, sentence=f"{found.sentence} {said}", is_provisional=True)
+
+
+def _compared(study: VisitationStudy, first: Visitation, results: Sequence[Visitation]) -> Advice:
+    """The advice of the first measure that tells the settings apart."""
     if successes_tell(results):
         chosen = _clearly_best(results, lambda result: result.successes_per_step or _nothing())
         if chosen is not None:
@@ -140,9 +151,8 @@ def _by_coverage(study: VisitationStudy, first: Visitation, results: Sequence[Vi
     worst = harms[-1] or next((harm for harm in reversed(harms) if harm is not None), None)
     silence = _why_places_do_not_tell(study, results)
     if worst is None and _are_too_few(results):
-        fewest = min(result.episodes for result in results)
-        counted = "1 episode" if fewest == 1 else f"{fewest} episodes"
-        said = f"No advice: with only {counted} for some k_max, settings cannot be told apart. Play more steps."
+        few = f"with only {_fewest(results)} for some k_max"
+        said = f"No advice: {few}, settings cannot be told apart. Play more steps."
         return Advice(first.k_max, "none", said, is_undecided=True)
     if silence is not None:
         return Advice(
@@ -178,6 +188,11 @@ def _why_places_do_not_tell(study: VisitationStudy, results: Sequence[Visitation
 def _are_too_few(results: Sequence[Visitation]) -> bool:
     """With fewer than 36 episodes, the upper end of the quantile is unknown, and the quantile may be anything."""
     return any(math.isnan(result.upper_return.high) for result in results)
+
+
+def _fewest(results: Sequence[Visitation]) -> str:
+    fewest = min(result.episodes for result in results)
+    return "1 episode" if fewest == 1 else f"{fewest} episodes"
 
 
 def _nothing() -> Estimate:

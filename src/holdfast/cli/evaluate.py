@@ -269,7 +269,12 @@ def _as_json(shown: OpenedPolicy, found: Evaluation, written: list[Path]) -> dic
 
 
 def _sweep(shown: OpenedPolicy, seeds: list[int], arguments: argparse.Namespace) -> int:
-    from holdfast.policies.tolerance_sweep import sweep_tolerance, sweep_values, tolerance_verdict
+    from holdfast.policies.tolerance_sweep import (
+        random_return,
+        sweep_tolerance,
+        sweep_values,
+        tolerance_verdict,
+    )
 
     def told(done: int, of: int) -> None:
         if sys.stderr.isatty():
@@ -280,14 +285,16 @@ def _sweep(shown: OpenedPolicy, seeds: list[int], arguments: argparse.Namespace)
     try:
         tolerances = sweep_values(shown.actor, env, seeds[0], shown.longest)
         points = sweep_tolerance(shown.actor, env, seeds, tolerances, shown.longest, told)
+        by_chance = random_return(env, seeds, points[0], shown.longest)
     finally:
         env.close()
     told(len(tolerances), len(tolerances))
     written = [] if arguments.out is None else [_draw_sweep(shown, points, arguments.out)]
-    verdict = tolerance_verdict(points, len(seeds))
+    verdict = tolerance_verdict(points, len(seeds), by_chance)
     if arguments.json:
         document = {
             "points": [_finite(vars(point)) for point in points],
+            "random_return": by_chance,
             "verdict": vars(verdict),
             "files": [str(path) for path in written],
         }

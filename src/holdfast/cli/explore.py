@@ -163,7 +163,7 @@ def _from_environment(arguments: argparse.Namespace) -> int:
         )
     else:
         following = None
-        if found.advice.is_undecided and found.visits is not None:
+        if found.visits is not None and (found.advice.is_undecided or found.advice.is_provisional):
             following = _longer_study(arguments, arguments.steps or found.visits.results[0].steps)
         elif can_learn:
             following = _training(arguments, found.advice.k_max, is_continuous)
@@ -234,8 +234,19 @@ def _training(arguments: argparse.Namespace, k_max: int, is_continuous: bool) ->
 
 
 def _longer_study(arguments: argparse.Namespace, steps: int) -> str:
-    """The command that plays ten times as much."""
-    given = ["--env-kwargs", *arguments.env_kwargs] if arguments.env_kwargs else []
+    """The same command with ten times as much to play."""
+    others = {
+        "--k-max": arguments.k_values,
+        "--study": None if arguments.study == "auto" else arguments.study,
+        "--axes": arguments.axes,
+        "--gamma": arguments.gamma,
+        "--step-timeout": arguments.step_timeout,
+        "--seed": arguments.seed or None,
+        "--out": arguments.out,
+    }
+    given = [word for name, value in others.items() if value is not None for word in (name, str(value))]
+    given += ["--fixed"] if arguments.fixed else []
+    given += ["--env-kwargs", *arguments.env_kwargs] if arguments.env_kwargs else []
     return join(["holdfast", "explore", arguments.environment, "--budget", str(10 * steps), *given])
 
 

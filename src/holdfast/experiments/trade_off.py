@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from holdfast.advice.trade_off import TradeOffPoint
     from holdfast.policies.evaluation import Actor
 
-__all__ = ["TRADE_OFF", "is_solvable", "solved_jobs", "trade_off_points", "trained_jobs"]
+__all__ = [
+    "TRADE_OFF",
+    "is_solvable",
+    "is_solved",
+    "solved_jobs",
+    "trade_off_points",
+    "trained_jobs",
+    "training_options",
+]
 
 COLUMNS = ("tolerance", "is_tolerant", "return", "decisions", "length")
 """One row per episode: first those without a tolerance, then those with the chosen tolerance."""
@@ -114,7 +122,7 @@ def run(job: Job, place: Path) -> Mapping[str, Any]:
     episodes = setting[_EPISODES]
     env = make_scoring_env(setting["environment"], **setting.get("env_kwargs", {}))
     try:
-        if setting[_SOLVED]:
+        if is_solved(setting):
             actor, longest = _solved_actor(setting, env), _LONGEST_SOLVED
         else:
             actor, longest = _trained_actor(job, place), LONGEST_EPISODE
@@ -153,9 +161,18 @@ def _trained_actor(job: Job, place: Path) -> Actor:
     from holdfast.experiments.training import train_job
     from holdfast.policies import load_policy
 
-    own = {name: value for name, value in job.setting.items() if name not in (_EPISODES, _SOLVED)}
-    train_job({**train_options(own), "seed": job.seed}, place)
+    train_job({**training_options(job.setting), "seed": job.seed}, place)
     return load_policy(place)
+
+
+def is_solved(setting: Mapping[str, Any]) -> bool:
+    """Whether the policy of a job is exact, not trained."""
+    return bool(setting[_SOLVED])
+
+
+def training_options(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """The setting of a job that trains, as options for ``holdfast.runs.train``."""
+    return train_options({name: value for name, value in setting.items() if name not in (_EPISODES, _SOLVED)})
 
 
 def trade_off_points(rows: Table) -> list[TradeOffPoint]:

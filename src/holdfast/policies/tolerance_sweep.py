@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +11,24 @@ import gymnasium
 import numpy as np
 
 from holdfast.core.array_types import Floats
+from holdfast.core.choice import Decision
 from holdfast.policies.evaluation import LONGEST_EPISODE, Actor, Evaluation, evaluate
 from holdfast.stats.estimates import mean_interval
 
-__all__ = ["SweepPoint", "ToleranceVerdict", "sweep_tolerance", "sweep_values", "tolerance_verdict"]
+__all__ = [
+    "SweepPoint",
+    "ToleranceVerdict",
+    "random_return",
+    "sweep_tolerance",
+    "sweep_values",
+    "tolerance_verdict",
+]
 
 
 COST = 0.02
 """Share of the return that fewer decisions may cost."""
+_PATIENCE = 10.0
+"""How many times as long as the policy's episodes those of random actions may be."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,7 @@ class SweepPoint:
         decisions: Mean number per episode.
         lost: How much lower the mean return is than with the first tolerance.
         lost_high: Upper end of the 95 % interval of that, episode by episode; NaN with one episode.
+        length: Mean number of steps per episode.
     """
 
     tolerance: float
@@ -41,6 +53,7 @@ class SweepPoint:
     decisions: float
     lost: float = 0.0
     lost_high: float = 0.0
+    length: float = 0.0
 
 
 def sweep_values(
@@ -93,8 +106,35 @@ def sweep_tolerance(
         first = found.returns if first is None else first
         mean, low, high = (float(part[0]) for part in mean_interval(found.returns[:, None]))
         lost, _, lost_high = (float(part[0]) for part in mean_interval((first - found.returns)[:, None]))
-        points.append(SweepPoint(tolerance, mean, low, high, float(found.decisions.mean()), lost, lost_high))
+        decisions, length = float(found.decisions.mean()), float(found.lengths.mean())
+        points.append(SweepPoint(tolerance, mean, low, high, decisions, lost, lost_high, length))
     return points
+
+
+def random_return(
+    env: gymnasium.Env[Any, Any], seeds: Sequence[int], first: SweepPoint, longest: int = LONGEST_EPISODE
+) -> float:
+    """The mean return of random actions, one per step: what a policy has that has learned nothing.
+
+    Args:
+        env: Where; it is left open.
+        seeds: Of the resets.
+        first: The policy without a tolerance; an episode is cut after ten times as many steps as its take.
+        longest: Steps after which an episode is cut in any case.
+    """
+    actions = deepcopy(env.action_space)
+    actions.seed(seeds[0])
+
+    class Random:
+        """Draws every action."""
+
+        def decide(self, observation: Any) -> Decision:
+            return Decision(actions.sample(), 1, np.zeros((1, 1)))
+
+        def interrupts(self, observation: Any, action: Any, left: int) -> bool:
+            return False
+
+    return float(evaluate(Random(), env, seeds, min(longest, int(_PATIENCE * first.length))).returns.mean())
 
 
 @dataclass(frozen=True)
@@ -116,14 +156,25 @@ class ToleranceVerdict:
     sentence: str
 
 
-def tolerance_verdict(points: Sequence[SweepPoint], episodes: int) -> ToleranceVerdict:
+def tolerance_verdict(
+    points: Sequence[SweepPoint], episodes: int, by_chance: float | None = None
+) -> ToleranceVerdict:
     """The tolerance with the fewest decisions whose return is less than 2 % below that without one.
 
     Args:
         points: Results of the sweep, the first without tolerance.
         episodes: Episodes played with each.
+        by_chance: The mean return of random actions; a policy that is not clearly better has nothing to lose. None
+            if that is not to be asked.
     """
     first = points[0]
+    least = first.mean_return if first.low != first.low else first.low
+    if by_chance is not None and not least > by_chance:
+        said = (
+            f"Nothing to trade: without a tolerance the policy returns {first.mean_return:.4g}, not clearly more "
+            f"than random actions ({by_chance:.4g}). Train it for longer before asking how rarely it may decide."
+        )
+        return ToleranceVerdict(first.tolerance, first.decisions, first.mean_return, False, said)
     if first.mean_return == 0.0:
         said = "No verdict: the return without a tolerance is 0, so a loss relative to it is undefined."
         return ToleranceVerdict(first.tolerance, first.decisions, 0.0, False, said)

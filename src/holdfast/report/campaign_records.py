@@ -20,6 +20,7 @@ from holdfast.experiments.sweep import SWEEP
 from holdfast.experiments.tables import Table
 from holdfast.experiments.trade_off import TRADE_OFF
 from holdfast.policies.algorithms import ALGORITHMS
+from holdfast.report.commands import job_command
 from holdfast.report.exhibits import figure_exhibit, text_exhibit
 from holdfast.report.records import Findings, Problem, Record, Trace
 from holdfast.report.run_records import WINDOW, flat_setting, run_record
@@ -70,10 +71,16 @@ def campaign_findings(folder: Path, name: str) -> Findings:
             found.records += _job_records(rows, manifest, job_id, name, job_id in stored)
         except (InputError, OSError) as error:
             found.problems.append(Problem(f"{name}, job {job_id}", " ".join(str(error).split())))
-    missing = len(manifest.jobs) - len(stored & set(manifest.jobs))
-    if missing:
+    missing = [job_id for job_id in manifest.jobs if job_id not in stored]
+    failures = [str(manifest.jobs[job_id]["failed"]) for job_id in missing if "failed" in manifest.jobs[job_id]]
+    total = len(manifest.jobs)
+    if failures:
         found.problems.append(
-            Problem(name, f"unfinished: {missing} of its {len(manifest.jobs)} jobs have no rows yet")
+            Problem(name, f"failed: {len(failures)} of its {total} jobs, the last with: {failures[-1]}")
+        )
+    if len(missing) > len(failures):
+        found.problems.append(
+            Problem(name, f"unfinished: {len(missing) - len(failures)} of its {total} jobs have no rows yet")
         )
     if stored:
         _show_figure(folder, manifest, name, found)
@@ -86,7 +93,13 @@ def _job_records(rows: RowFolder, manifest: Manifest, job_id: str, name: str, is
     place = rows.job_folder(job_id).path if isinstance(rows, Store) else None
     if place is not None and RunFolder(place).is_run:
         record = run_record(place, f"{name}/runs/{job_id}")
-        yield Record(**{**vars(record), **{key: value for key, value in about.items() if value}})
+        if record.status == "unfinished":
+            # A job that is over knows better than its run, which could be continued.
+            failed = "failed" in manifest.jobs[job_id]
+            record = replace(
+                record, status="stopped early" if is_stored else "failed" if failed else record.status
+            )
+        yield replace(record, **{key: value for key, value in about.items() if value})
         return
     if not is_stored:
         return
@@ -105,6 +118,7 @@ def _job_records(rows: RowFolder, manifest: Manifest, job_id: str, name: str, is
         traces={},
         status="failed" if "failed" in entry else "finished",
         done=float(max(map(len, table.values()), default=0)),
+        again=job_command(manifest, job_id),
         **about,
     )
     axis = next((column for column in _AXES if column in table), None)

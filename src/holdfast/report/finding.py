@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,17 +48,20 @@ def find_all(folders: Sequence[Path]) -> Findings:
     room = EXHIBITS_ROOM
     runs, campaigns = _places(folders)
     for path in runs:
-        record = _read(run_record, path, found.problems)
-        if record is not None:
-            record = short_record(record)
-            found.records.append(record)
-            files = files_of_run(record, room)
+        name = str(path)
+        record = _read(partial(run_record, path, name), name, found.problems)
+        if record is None:
+            continue
+        record = short_record(record)
+        found.records.append(record)
+        files = _read(partial(files_of_run, record, room), f"{name}, its pictures", found.problems)
+        if files is not None:
             found.exhibits += files.exhibits
             found.n_unread += files.n_unread
             found.n_beyond += files.n_beyond
             room -= sum(exhibit.n_bytes for exhibit in files.exhibits)
     for path in campaigns:
-        part = _read(campaign_findings, path, found.problems)
+        part = _read(partial(campaign_findings, path, str(path)), str(path), found.problems)
         if part is not None:
             found.records += map(short_record, part.records)
             found.exhibits += map(short_exhibit, part.exhibits)
@@ -66,11 +70,10 @@ def find_all(folders: Sequence[Path]) -> Findings:
     return found
 
 
-def _read(reader: Callable[[Path, str], Read], path: Path, problems: list[Problem]) -> Read | None:
+def _read(reader: Callable[[], Read], name: str, problems: list[Problem]) -> Read | None:
     """What ``reader`` makes of a folder; None if it is damaged, which ``problems`` then says."""
-    name = str(path)
     try:
-        return reader(path, name)
+        return reader()
     except (InputError, OSError, ArithmeticError, MemoryError, RecursionError) as error:
         problems.append(Problem(name, " ".join(str(error).split())))
         return None

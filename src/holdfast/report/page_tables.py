@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -133,7 +132,7 @@ def run_rows(records: Sequence[Record], tasks: Sequence[TaskResults]) -> list[di
             "time": _cell("–", None)
             if record.seconds is None
             else _cell(duration(record.seconds), record.seconds),
-            "config": shlex.quote(f"{record.folder}/config.json") if record.folder else None,
+            "again": record.again,
         }
         for record in records
     ]

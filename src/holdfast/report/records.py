@@ -61,7 +61,7 @@ class Record:
         seed: The seed.
         axis: What its traces are over, such as "steps".
         traces: By the names of ``QUANTITIES``.
-        status: ``"finished"``, ``"unfinished"``, ``"in use"`` or ``"failed"``.
+        status: ``"finished"``, ``"unfinished"``, ``"in use"``, ``"failed"`` or ``"stopped early"``.
         done: Steps or episodes done.
         planned: Those that were planned; None if unknown.
         versions: Of holdfast and of what it was run with.
@@ -70,6 +70,7 @@ class Record:
         holds: Of its evaluations.
         folder: Of the run, if it has one.
         unit: What ``done`` and ``planned`` count; that of the traces where None.
+        again: The command that runs it again; None where nobody has noted how it was run.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Record:
     holds: Holds | None = None
     folder: str | None = None
     unit: str | None = None
+    again: str | None = None
 
     @property
     def done_text(self) -> str:

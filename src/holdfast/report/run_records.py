@@ -12,6 +12,7 @@ from holdfast.core.array_types import Floats
 from holdfast.core.errors import InputError
 from holdfast.files import read_json, read_numbers, read_rows
 from holdfast.policies.algorithms import algorithm_title
+from holdfast.report.commands import run_command
 from holdfast.report.records import Holds, Record, Trace
 from holdfast.runs.config import RunConfig
 from holdfast.runs.curves import holds_over_training, rolling_mean
@@ -60,6 +61,7 @@ def run_record(path: Path, name: str) -> Record:
         holds=_holds(folder),
         folder=str(path),
         unit="steps" if is_by_steps else "episodes",
+        again=run_command(path, config),
     )
 
 

@@ -128,8 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             try:
                 page, tag = self.server.content(self.path)
-            except InputError:
-                # A folder that was named is gone, or has more than a page can show.
+            except (InputError, OSError):
+                # A folder that was named is gone or cannot be read, or has more than a page can show.
                 self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
                 return
             if self.headers.get("If-None-Match") == tag:

@@ -2,10 +2,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from holdfast.experiments.tuning.study import Study, make_study
-from holdfast.experiments.tuning.trials import best_until, is_behind, median_bars, run_trial, trial_score
+from holdfast.experiments.tuning.trials import (
+    best_until,
+    draw_trials,
+    is_behind,
+    median_bars,
+    run_trial,
+    trial_score,
+)
 
 
 def test_a_score_is_the_mean_of_the_last_fifth() -> None:
@@ -85,3 +93,18 @@ def test_a_training_that_is_over_at_its_last_evaluation_was_not_stopped(tmp_path
     rows = run_trial(job, tmp_path / "runs" / "trial")
     assert rows["step"].tolist() == [8.0, 16.0, 24.0, 32.0]
     assert rows["pruned"].tolist() == [0.0] * 4
+
+
+def test_the_picture_has_the_best_of_those_trained_to_the_end() -> None:
+    """Trial 1 was stopped, the seed 1 of trial 2 failed: the best so far is 1 and then 3, not 9."""
+    trials = [(0, 0, 1.0, 0), (0, 1, 1.0, 0), (1, 0, 9.0, 1), (1, 1, 9.0, 0), (2, 0, 9.0, 0)]
+    trials += [(3, 0, 2.0, 0), (3, 1, 4.0, 0)]
+    names = ("trial", "seed", "return", "pruned")
+    rows = {name: np.array(part) for name, part in zip(names, zip(*trials, strict=True), strict=True)}
+    rows["env_label"] = np.array(["cliff"] * len(trials))
+    lines = {line.get_label(): line for line in draw_trials(rows).axes[0].get_lines()}
+    assert lines["best so far"].get_xdata().tolist() == [0, 3]
+    assert lines["best so far"].get_ydata().tolist() == [1.0, 3.0]
+    assert lines["not trained to the end"].get_xdata().tolist() == [1, 2]
+    # Where none was, there is a picture all the same.
+    assert draw_trials({name: values[2:5] for name, values in rows.items()}).axes

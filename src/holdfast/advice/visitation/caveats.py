@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from holdfast.advice.visitation.cells import Cells
 from holdfast.advice.visitation.results import Visitation
 from holdfast.envs import GridMap
@@ -37,17 +35,10 @@ def caveats_of(
             notes.append("Success cannot be detected: no reward is the usual one, and no end gives more.")
     elif results[0].success is None:
         notes.append(f"Success cannot be detected: nothing is better than the usual reward, {usual:g}.")
-    # If the upper end of a quantile is unknown, the quantile may be anything.
-    few = [result.episodes for result in results if np.isnan(result.upper_return.high)]
     cut_off, episodes = (sum(getattr(result, name) for result in results) for name in ("cut_off", "episodes"))
     if cut_off:
         notes.append(
             f"{cut_off} of {episodes} episodes did not end and were cut off after {longest:,} steps: the "
             "environment needs a time limit (max_episode_steps when registering it, or gymnasium's TimeLimit)."
-        )
-    elif few:
-        notes.append(
-            f"Only {min(few)} episode{'s' if min(few) > 1 else ''} for some k_max: too few to compare the best "
-            "ones. Play more steps."
         )
     return tuple(notes)

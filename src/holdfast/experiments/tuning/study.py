@@ -445,7 +445,10 @@ def _jobs(folder: Path) -> tuple[list[Job], list[Job]]:
 def _refuse_the_hopeless(done: Sequence[Trial]) -> None:
     failed = [trial for trial in done if trial.problem is not None]
     if len(failed) >= _HOPELESS and len(failed) == len(done):
-        raise InputError(f"all of the first {len(failed)} trials failed, the last with: {failed[-1].problem}")
+        raise InputError(
+            f"all of the first {len(failed)} trials failed, and are not tried again: once the cause is mended, "
+            f"choose another folder, or remove it; the last one failed with: {failed[-1].problem}"
+        )
 
 
 def _bars(study: Study, done: Sequence[Trial]) -> list[float | None]:

@@ -142,26 +142,32 @@ def run_trial(job: Job, place: Path) -> Mapping[str, Any]:
 
 
 def draw_trials(rows: Table) -> Figure:
-    """The score of each trial by its number, and the best until then."""
+    """The score of each trial by its number, and the best until then, of those trained to the end."""
     from holdfast.draw import Curve, Panel, draw_curves
     from holdfast.draw.style import PALETTE
 
-    numbers, scores = _scores(rows)
-    curves = [
-        Curve("trial", PALETTE["grey"], numbers, scores, is_marked=True),
-        Curve("best so far", PALETTE["blue"], numbers, np.array(best_until(scores.tolist()))),
-    ]
+    numbers, scores, ended = _scores(rows)
+    curves = []
+    if ended.any():
+        best = np.array(best_until(scores[ended].tolist()))
+        curves.append(Curve("trial", PALETTE["grey"], numbers[ended], scores[ended], is_marked=True))
+        curves.append(Curve("best so far", PALETTE["blue"], numbers[ended], best))
+    if not ended.all():
+        others = numbers[~ended], scores[~ended]
+        curves.append(Curve("not trained to the end", PALETTE["orange"], *others, dash=2, is_marked=True))
     return draw_curves([Panel(str(rows["env_label"][0]), curves)], "trial", "greedy return, last evaluations")
 
 
-def _scores(rows: Table) -> tuple[Any, Any]:
-    numbers = np.unique(rows["trial"])
-    scores = []
+def _scores(rows: Table) -> tuple[Any, Any, Any]:
+    """The trials' numbers, their scores, and whether they were trained to the end with all seeds."""
+    numbers, n_seeds = np.unique(rows["trial"]), len(np.unique(rows["seed"]))
+    scores, ended = [], []
     for number in numbers:
         own = select(rows, trial=number)
         curves = [select(own, seed=seed)["return"].tolist() for seed in np.unique(own["seed"])]
         scores.append(np.mean([trial_score(curve) for curve in curves]))
-    return numbers, np.array(scores)
+        ended.append(len(curves) == n_seeds and not own["pruned"].any())
+    return numbers, np.array(scores), np.array(ended)
 
 
 def _title(job: Job) -> str:
