@@ -1,4 +1,4 @@
-"""Two agents of one's own: ``holdfast train cliff --algo own_agents:SmdpQ``, and ``own_agents:ZetaPerDQN``."""
+"""Two agents of your own: ``holdfast train cliff --algo own_agents:SmdpQ``, and ``own_agents:ZetaPerDQN``."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from holdfast.tabular import GreedyPolicy, TabularLearner
 
 @dataclass(kw_only=True, eq=False)
 class SmdpQ(TabularLearner):
-    """Q(s,a,k) learned from the options that were carried out alone, with step sizes that fall with the visits."""
+    """Q(s,a,k) learned only from the options carried out, with step sizes that fall with the visits."""
 
     k_max: int = 8
     falls_by: float = 0.6
@@ -35,7 +35,7 @@ class SmdpQ(TabularLearner):
 
 
 class ZetaPerDQN(OptionValueDQN):
-    """PerDQN that seldom explores with long holds: a random action lasts k steps with a chance like k^−µ."""
+    """PerDQN that seldom explores with long holds: a random action lasts k steps with probability ∝ k^−µ."""
 
     added_arguments = (Argument("mu", 1.0, "float", "µ, how fast the chance falls.", real(0.0)),)
 
