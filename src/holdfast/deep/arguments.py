@@ -64,7 +64,7 @@ INITIALIZATIONS = ("pytorch", "baselines")
 """How weights are drawn."""
 
 EXPLORE_BY = ("options", "steps")
-"""What ε is the random share of."""
+"""What ε is a share of."""
 
 Check = Callable[[str, Any], Any]
 """Takes an argument's name and value; returns the value to use, or raises an error in one sentence."""
@@ -337,8 +337,8 @@ OWN_ARGUMENTS = (
         "explore_by",
         "steps",
         "str",
-        'What ε is the random share of: ``"options"``, or ``"steps"``, because long random options would take up '
-        "more than their share.",
+        'Whether ε is the share of random ``"options"`` or of random ``"steps"``: random options are longer, so they '
+        "take up more than their share of the steps.",
         choice(EXPLORE_BY),
         plain="options",
     ),
