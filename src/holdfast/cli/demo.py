@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
-Train PerDQN on MountainCar-v0 from scratch to a policy that reaches the flag,
-with plain DQN beside it, and draw what they learned: a minute or two on two
+Train PerDQN on MountainCar-v0, from scratch to a policy that reaches the flag,
+and plain DQN beside it. Draw what both learned. Takes a minute or two on two
 cores. With --quick: PerQ-learning and Q-learning on a grid, in half a minute.
 If it stops, start it again and it continues where it was.
 """

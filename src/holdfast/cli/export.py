@@ -41,7 +41,7 @@ def add_parser(verbs: Any) -> None:
         _DESCRIPTION,
         _EXAMPLES,
     )
-    add_policy_arguments(parser, "noted in the file, for programs that interrupt a hold")
+    add_policy_arguments(parser, "stored in the file, for programs that interrupt a hold")
     parser.add_argument("file", metavar="FILE", type=Path, help="file to write, ending in .onnx")
     parser.add_argument(
         "--check",

@@ -48,8 +48,8 @@ def add_parser(verbs: Any) -> None:
         "--show",
         choices=_QUANTITIES,
         default="return",
-        help="quantity: return of the training episodes, of the greedy evaluations, decisions per episode, "
-        "steps per decision, steps per episode, or for one run all holds of its evaluations (default: return)",
+        help="return: of the training episodes (the default); evaluation: mean return of the greedy evaluations; "
+        "decisions: per episode; hold: steps per decision; length: steps per episode; holds: one run's greedy holds",
     )
     parser.add_argument(
         "--over", choices=("steps", "episodes"), default="steps", help="horizontal axis (default: steps)"

@@ -12,10 +12,10 @@ from holdfast.cli.verbs import add_output, add_verb
 __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
-Write one HTML page about runs, sweeps and campaigns: which agents there are,
-how well they do and with what certainty, how fast they learn, how often they
-decide, what they learned, and what exactly was run. The page needs no network
-and opens from a disk. Needs pip install 'holdfast-rl[report]'.
+Write one HTML page about runs, sweeps and campaigns: the agents, how well they
+do and how certain that is, how fast they learn, how often they decide, what
+they learned, and what exactly was run. The page opens without a network.
+Needs pip install 'holdfast-rl[report]'.
 """
 _EXAMPLES = """\
 examples:

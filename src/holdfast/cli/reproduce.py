@@ -94,7 +94,7 @@ def add_parser(verbs: Any) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="run only the jobs with this value in their setting, or with these seeds (seed=100, seed=100-104); "
-        "if repeated, a job needs one of the values given for each name",
+        "if repeated, a job must match one value of each name",
     )
     parser.add_argument(
         "--fresh",

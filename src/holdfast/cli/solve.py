@@ -30,8 +30,8 @@ _MOST_PANELS = 32
 
 _DESCRIPTION = """\
 Solve a tabular environment exactly: Q*(s,a,k), the value of holding action a
-for k steps and acting optimally from then on. Prints what holding costs at the
-start, and writes a picture of V*_k for each k and all values as a .npz file.
+for k steps and acting optimally from then on. Prints what holding costs in the
+start state. Writes a picture of V*_k for each k and all values as a .npz file.
 """
 _EXAMPLES = """\
 examples:

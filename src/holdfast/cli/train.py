@@ -47,8 +47,8 @@ examples:
   holdfast train --resume runs/cliff-perq-k8-s1 --episodes 600
 
 To extend a finished run, give it more --steps or --episodes. The exploration
-rate, the learning rate and the priorities' exponent then stay where their
-schedules ended (the argument schedule_steps; by default, the first --steps).
+rate, the learning rate and the priorities' exponent then keep their last values
+(those after the argument schedule_steps; by default, after the first --steps).
 
 A --config file uses the same names: environment, algo, k_max, steps, ..., and
 the tables [set] and [env_kwargs].
