@@ -96,7 +96,7 @@ def test_an_experiment_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     jobs = sorted(Path("results/reproduce/ladder-laptop/rows").iterdir())
     jobs[0].unlink()
     assert main(["reproduce", "ladders:LADDER", "--scale", "laptop"]) == 2
-    assert "has the rows of 3 of 4 jobs: give --resume to go on with it, or" in capsys.readouterr().err
+    assert "has the rows of 3 of 4 jobs: give --resume to continue it, or" in capsys.readouterr().err
     kept = {path: path.stat().st_mtime_ns for path in jobs[1:]}
     assert main(["reproduce", "ladders:LADDER", "--scale", "laptop", "--resume"]) == 0
     assert capsys.readouterr().out.startswith("ladder: 4 of 4 jobs done, 1 of them now, in ")

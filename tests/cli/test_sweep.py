@@ -70,7 +70,7 @@ def test_a_training_without_an_episode_is_said_to_be_too_short(capsys: pytest.Ca
     command = "sweep --env MountainCar-v0 --grid k_max=1 --steps 20 --seeds 1 --set learning_starts=10 -o s"
     assert main(command.split()) == 1
     out = capsys.readouterr().out
-    assert "no episode ended within the trained steps: train for more" in out
+    assert "no episode ended within the trained steps: train longer" in out
 
 
 @pytest.mark.parametrize(

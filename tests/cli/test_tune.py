@@ -77,7 +77,7 @@ def test_a_killed_study_goes_on_and_ends_alike(capsys: pytest.CaptureFixture[str
     assert process.wait() == -signal.SIGKILL
     if len(list(Path("killed/rows").glob("*.csv"))) < 3:
         assert main([*COMMAND, "--trials", "3", "-o", "killed"]) == 2
-        assert "trials: give --resume to go on with it, or choose another folder" in capsys.readouterr().err
+        assert "trials: give --resume to continue it, or choose another folder" in capsys.readouterr().err
     assert main([*COMMAND, "--trials", "3", "-o", "killed", "--resume"]) == 0
     told = capsys.readouterr()
     assert "next: holdfast train --config killed/best.json" in told.out
@@ -101,7 +101,7 @@ def test_rows_that_are_damaged_are_made_again(capsys: pytest.CaptureFixture[str]
     before = rows.read_bytes()
     rows.write_bytes(before[:20])
     assert main([*COMMAND, "--trials", "2", "-o", "study"]) == 2
-    assert "has 1 of 2 trials: give --resume to go on with it" in capsys.readouterr().err
+    assert "has 1 of 2 trials: give --resume to continue it" in capsys.readouterr().err
     assert run_tuning(OPTIONS, "study", trials=2, resume=True) == whole
     assert rows.read_bytes() == before
 

@@ -244,7 +244,7 @@ def test_sb3s_own_dqn_learns_there() -> None:
             "atari:ALE/Freeway-v5",
             {},
             "game must be the name of a game alone, such as Freeway, not 'ALE/Freeway-v5': an environment with "
-            "that id may skip frames itself, and no frame must be skipped twice",
+            "that id may skip frames itself, and frames must be skipped only once",
         ),
         ("atari:Freeway", {"frame_skip": 0}, "frame_skip must be a whole number of at least 1, not 0"),
         ("atari:Freeway", {"frame_skip": [2, 5]}, "frame_skip must be a whole number of at least 1, not [2, 5]"),

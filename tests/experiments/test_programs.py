@@ -67,7 +67,7 @@ def drawn(**given: Any) -> Callable[[Path], Any]:
         (lambda _: LocalEngine(0), "at_once must be a whole number of at least 1, not 0"),
         (lambda _: RayEngine(0), "at_once must be a whole number of at least 1, not 0"),
         (lambda _: RayEngine(1, cpus=0), "cpus must be a finite number above 0, not 0"),
-        (lambda _: Range("a", "b"), "a range must go from a number to a greater one, and 'a' is no number"),
+        (lambda _: Range("a", "b"), "a range must go from a number to a greater one, and 'a' is not a number"),
         (lambda _: Range(choices="ab"), "choices must be a list such as [16, 32], not 'ab'"),
         (lambda _: Range(), "a range must go from a number to a greater one, not from None to None"),
         (lambda path: train("cliff", path), "options must be a mapping such as"),

@@ -479,7 +479,7 @@ def test_wrong_operators_are_found(names: dict[str, str], tmp_path: Path, monkey
 def test_a_wrong_tie_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = saved(with_values([[0, 1, 1], [1, 0, 1]], 0.0), tmp_path / "run")
     monkeypatch.setattr(Graph, "add", swapping(LessOrEqual="Less"))
-    with pytest.raises(ValueError, match="decides otherwise by the same values"):
+    with pytest.raises(ValueError, match="decides differently from the same values"):
         export_onnx(run, tmp_path / "policy.onnx", check=1)
 
 
@@ -495,7 +495,7 @@ def test_a_wrong_rule_is_found(wrong: dict[str, Any], tmp_path: Path, monkeypatc
 
     run = saved(policy_for(SPACES["box"], 8, decision_tolerance=3.0), tmp_path / "run")
     monkeypatch.setattr(Graph, "decide", wrongly)
-    with pytest.raises(ValueError, match="decides otherwise by the same values"):
+    with pytest.raises(ValueError, match="decides differently from the same values"):
         export_onnx(run, tmp_path / "policy.onnx", check=2000)
 
 
@@ -524,7 +524,7 @@ def test_rounding_between_equals_is_counted_and_no_more() -> None:
     found = checked(2.0**-22)
     assert found == (300, 300, 2.0**-22)
     assert found.equal == 0
-    with pytest.raises(ValueError, match=r"has other values, by 0\.0005"):
+    with pytest.raises(ValueError, match=r"values differ by 0\.0005"):
         checked(0.0005)
 
 
@@ -654,7 +654,10 @@ def test_random_changes_are_exported_or_refused(kind: str, runs: Path, tmp_path:
     ("space", "sentence"),
     [
         (spaces.Discrete(4, start=1), "the policy cannot decide about the observations of its own space"),
-        (spaces.Dict({"a": spaces.Dict({"b": spaces.Discrete(2)})}), "sees the space Dict cannot be exported"),
+        (
+            spaces.Dict({"a": spaces.Dict({"b": spaces.Discrete(2)})}),
+            "observations of the space Dict cannot be exported",
+        ),
     ],
     ids=["counts from 1", "nested"],
 )

@@ -49,7 +49,8 @@ def add_parser(verbs: Any) -> None:
         choices=_QUANTITIES,
         default="return",
         help="return: of the training episodes (the default); evaluation: mean return of the greedy evaluations; "
-        "decisions: per episode; hold: steps per decision; length: steps per episode; holds: one run's greedy holds",
+        "decisions: per episode; hold: steps per decision; length: steps per episode; holds: the greedy holds of "
+        "one run",
     )
     parser.add_argument(
         "--over", choices=("steps", "episodes"), default="steps", help="horizontal axis (default: steps)"

@@ -201,7 +201,7 @@ ACTOR_ARGUMENTS = (
     _as_in_dqn("exploration_initial_eps"),
     _as_in_dqn("exploration_final_eps", 0.1),
     _as_in_dqn(
-        "explore_by", meaning='What ε is the share of: ``"options"`` or ``"steps"`` with a random duration.'
+        "explore_by", meaning='Whether ε is the share of ``"options"`` or of ``"steps"`` with a random duration.'
     ),
     _as_in_dqn("learning_rate_falls_to", 1.0),
     _as_in_dqn(

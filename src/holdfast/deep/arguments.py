@@ -337,8 +337,8 @@ OWN_ARGUMENTS = (
         "explore_by",
         "steps",
         "str",
-        'Whether ε is the share of random ``"options"`` or of random ``"steps"``: random options are longer, so they '
-        "take up more than their share of the steps.",
+        'Whether ε is the share of random ``"options"`` or of random ``"steps"``: long random options take up '
+        "more than their share of the steps.",
         choice(EXPLORE_BY),
         plain="options",
     ),

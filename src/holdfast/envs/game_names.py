@@ -86,7 +86,7 @@ def find_game(family: str, wanted: str, games: Iterable[str]) -> str:
     if re.search(r"-v\d+$", wanted):
         raise InputError(
             f"game must be the name of a game alone, such as Freeway, not {wanted!r}: an environment with that id "
-            "may skip frames itself, and no frame must be skipped twice"
+            "may skip frames itself, and frames must be skipped only once"
         )
     nearest = difflib.get_close_matches(_key(wanted), known, n=3, cutoff=0.6)
     shown = [repr(_shown(known[match])) for match in nearest]

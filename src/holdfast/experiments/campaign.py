@@ -117,9 +117,7 @@ def _check_unlocked(
 ) -> int:
     folder = store.folder
     if isinstance(row_folder(folder), KeptRows):
-        raise InputError(
-            f"{folder} holds kept rows, to which campaigns are added when they are done: choose another"
-        )
+        raise InputError(f"{folder} holds kept rows, to which finished campaigns are added: choose another folder")
     manifest = read_manifest(folder)
     if manifest is None:
         if store.stored():
@@ -135,7 +133,7 @@ def _check_unlocked(
     is_begun = any("taken_from" not in manifest.jobs.get(job_id, {}) for job_id in done)
     if is_begun and len(done) < len(chosen) and not resume:
         raise InputError(
-            f"{folder} has the rows of {len(done)} of {len(chosen)} jobs: give resume=True to go on with it, "
+            f"{folder} has the rows of {len(done)} of {len(chosen)} jobs: give resume=True to continue it, "
             "or choose another folder",
             "resume",
         )

@@ -83,7 +83,7 @@ def check_guests(
             raise InputError(f"the figure must be joined by an agent {wanted}, and {guest.algorithm} is not one")
         if guest.name in beside:
             raise InputError(
-                f"the figure must be joined by an agent that it does not have, and {guest.name} is its"
+                f"the figure must be joined by an agent that it does not have, and {guest.name} is one of its own"
             )
         known = algorithm.arguments()
         for name in guest.arguments:

@@ -312,7 +312,7 @@ def read_manifest_and_rows(
         raise InputError(f"{folder} must be the folder of a campaign, and has no {MANIFEST}")
     if experiment is not None and (manifest.label, manifest.revision) != (experiment.label, experiment.revision):
         wanted = f"{experiment.label}, revision {experiment.revision}"
-        raise InputError(f"{folder} holds rows of {manifest.what}, and what is to be drawn is {wanted}")
+        raise InputError(f"{folder} holds rows of {manifest.what}, not of {wanted}")
     stored = set(store.stored())
     strange = sorted(stored - set(manifest.jobs))
     if strange:
@@ -354,6 +354,6 @@ def sentence_if_full(store: Store) -> Iterator[None]:
             raise
         raise InputError(
             f"{store.folder} cannot be written, {(error.strerror or 'the disk is full').lower()}: "
-            f"the rows of {len(store.stored())} jobs are stored; make room, and go on with resume=True",
+            f"the rows of {len(store.stored())} jobs are stored; make room, and continue with resume=True",
             "resume",
         ) from error

@@ -96,7 +96,7 @@ def grid_jobs(
                     f"k_max must not be given for {algo.name}, which holds every action for one step", "k_max"
                 )
             if name != "algo" and name not in known:
-                hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
+                hint = nearest_names(name, known) or f"choose from {', '.join(known)}"
                 raise InputError(
                     f"grid names {name!r}, which {algo.name} does not have; {hint} (env.{name} for an argument of "
                     "the environment)",
@@ -198,7 +198,7 @@ def run(job: Job, place: Path) -> Mapping[str, Any]:
     for name in ("step", "length"):
         episodes[name] = episodes[name] * job.setting.get(_HELD, 1)
     if len(episodes["episode"]) == 0:
-        raise InputError("no episode ended within the trained steps: train for more")
+        raise InputError("no episode ended within the trained steps: train longer")
     return episodes
 
 

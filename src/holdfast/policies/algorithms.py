@@ -110,7 +110,7 @@ class Algorithm:
                     f"set must not name {name!r}: algo={self.name!r} stands for {fixed}", "set", "algo"
                 )
             if name not in known:
-                hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
+                hint = nearest_names(name, known) or f"choose from {', '.join(known)}"
                 raise InputError(f"set names {name!r}, which {self.name} does not have; {hint}", "set")
         found = {
             name: argument.check(given[name]) if name in given else argument.default

@@ -173,4 +173,4 @@ def _serialized(graph: Graph, metadata: Mapping[str, str]) -> bytes:
         onnx.checker.check_model(model, full_check=True)
         return bytes(model.SerializeToString())
     except Exception as error:  # the checker's own classes have no other base
-        raise ValueError(f"the exported policy is no valid ONNX model: {error}") from None
+        raise ValueError(f"the exported policy is not a valid ONNX model: {error}") from None

@@ -113,11 +113,11 @@ def _compare(
         largest = float(np.abs(theirs.values.astype(np.float64) - ours.values).max())
     # NaN must count as a large difference.
     if not largest <= (_ROUNDING * scale if isinstance(actor, NetworkActor) else 0.0):
-        raise ValueError(f"the exported policy has other values, by {largest:.2g}: nothing was written")
+        raise ValueError(f"the exported policy's values differ by {largest:.2g}: nothing was written")
     if is_actor_policy(actor):
         return largest, _compare_continuous(actor, ours, theirs)
     if not _equal(theirs, _by_the_rule(actor, theirs.values) or ours).all():
-        raise ValueError("the exported policy decides otherwise by the same values: nothing was written")
+        raise ValueError("the exported policy decides differently from the same values: nothing was written")
     # With the same rule, a different decision can only come from values changed by rounding.
     return largest, int((~_equal(theirs, ours)).sum())
 
@@ -135,7 +135,7 @@ def _compare_continuous(actor: NetworkActor | TableActor, ours: Decision, theirs
     same = theirs.hold == ours.hold
     distance = np.abs(theirs.action - ours.action)[same] <= _ROUNDING * (space.high - space.low)
     if not np.array_equal(theirs.hold, actor.policy.durations[persistence_index(counted)]) or not distance.all():
-        raise ValueError("the exported policy decides otherwise by the same values: nothing was written")
+        raise ValueError("the exported policy decides differently from the same values: nothing was written")
     return int((~same).sum())
 
 

@@ -94,7 +94,7 @@ def space_inputs(space: spaces.Space[Any]) -> dict[str, Tensor]:
 def _input(space: spaces.Space[Any], name: str) -> Tensor:
     if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         return Tensor(name, np.dtype(space.dtype).name, space.shape or ())
-    raise InputError(f"a policy that sees the space {type(space).__name__} cannot be exported")
+    raise InputError(f"a policy with observations of the space {type(space).__name__} cannot be exported")
 
 
 def feature_nodes(graph: Graph, network: Any, inputs: Mapping[str, Tensor]) -> str:

@@ -128,7 +128,7 @@ def holds_over_training(path: Path) -> tuple[Floats, Floats, str]:
     if not all((np.isfinite(numbers) & (numbers >= 0.0)).all() for numbers in (rows["step"], decisions)):
         raise InputError(f"{folder.holds} is damaged: steps and decisions must be numbers of at least 0")
     if decisions.max() > 2**53:
-        raise InputError(f"{folder.holds} is damaged: there must be fewer decisions")
+        raise InputError(f"{folder.holds} is damaged: decisions must be at most 2**53")
     steps, evaluation = np.unique(rows["step"], return_inverse=True)
     counts = np.zeros((len(steps), longest))
     np.add.at(counts, (evaluation, held.astype(int) - 1), decisions)

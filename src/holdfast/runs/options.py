@@ -104,7 +104,7 @@ def read_options(file: Path | Entry) -> dict[str, Any]:
         raise InputError(f"{path} has format {found!r}, and this version of holdfast reads {FORMAT}")
     for name in options:
         if name not in (*OPTIONS, *_ABOUT):
-            hint = nearest_names(name, OPTIONS) or f"it may name {', '.join(OPTIONS)}"
+            hint = nearest_names(name, OPTIONS) or f"choose from {', '.join(OPTIONS)}"
             raise InputError(f"{path} names {name!r}, which is not an option; {hint}")
     return {name: value for name, value in options.items() if name in OPTIONS}
 

@@ -146,7 +146,7 @@ def test_episodes_that_were_cut_off_are_counted_and_a_time_limit_is_asked_for() 
 def test_dense_rewards_have_no_usual_one_and_actions_may_be_continuous() -> None:
     study = study_visitation("Pendulum-v1", [1, 4], episodes=3)
     assert study.usual_reward is None
-    assert "no reward is the usual one, and no end gives more" in study.notes[0]
+    assert "no single reward is the usual one, and no episode's end gives more" in study.notes[0]
     assert study.results[0].success is None
     assert len(study.cells.axes) == 2
 

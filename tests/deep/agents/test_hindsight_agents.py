@@ -233,7 +233,7 @@ def test_the_replay_by_its_class_and_by_name(given):
         ({"replay_buffer_class": "Her"}, "replay_buffer_class must be None, 'HerReplayBuffer' or a subclass"),
         (
             {"replay_buffer_kwargs": {"n_goals": 3}},
-            "names 'n_goals', which HindsightReplayBuffer does not have; it may name copy_info_dict, "
+            "names 'n_goals', which HindsightReplayBuffer does not have; choose from copy_info_dict, "
             "goal_selection_strategy, handle_timeout_termination, n_sampled_goal$",
         ),
         (

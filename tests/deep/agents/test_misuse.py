@@ -20,7 +20,7 @@ def test_a_misspelt_argument() -> None:
 
 def test_a_vector_environment_of_gymnasium() -> None:
     env = gymnasium.make_vec("CartPole-v1", 2)
-    with pytest.raises(TypeError, match=r"not one of gymnasium\.make_vec: holdfast\.make_vec_env"):
+    with pytest.raises(TypeError, match=r"not one made by gymnasium\.make_vec: holdfast\.make_vec_env"):
         PerDQN("MlpPolicy", env)
     env.close()
 

@@ -235,8 +235,8 @@ def test_an_environment_without_compute_reward():
 @pytest.mark.parametrize(
     ("returned", "sentence"),
     [
-        (lambda achieved: 0.0, r"as many finite rewards as it is given goals, which are \d+ .* shape \(\)"),
-        (lambda achieved: np.full(len(achieved), np.nan), "finite rewards"),
+        (lambda achieved: 0.0, r"a finite reward for each of the \d+ goals, .* shape \(\)"),
+        (lambda achieved: np.full(len(achieved), np.nan), "finite reward"),
         (lambda achieved: achieved["x"], "the environment failed|compute_reward raised"),
         (lambda achieved: "far", "compute_reward raised"),
     ],

@@ -32,7 +32,9 @@ def caveats_of(
         notes.append("No heat map: these states do not lie on a single map.")
     if usual is None:
         if results[0].success is None:
-            notes.append("Success cannot be detected: no reward is the usual one, and no end gives more.")
+            notes.append(
+                "Success cannot be detected: no single reward is the usual one, and no episode's end gives more."
+            )
     elif results[0].success is None:
         notes.append(f"Success cannot be detected: nothing is better than the usual reward, {usual:g}.")
     cut_off, episodes = (sum(getattr(result, name) for result in results) for name in ("cut_off", "episodes"))

@@ -22,8 +22,8 @@ def check_not_vector(env: Any) -> None:
     """Raise TypeError for a vector environment of Gymnasium, which Stable-Baselines3 does not accept."""
     if isinstance(env, gymnasium.vector.VectorEnv):
         raise InputTypeError(
-            "env must be an id, an environment or a VecEnv of Stable-Baselines3, not one of gymnasium.make_vec: "
-            "holdfast.make_vec_env(id, n_envs) makes several",
+            "env must be an id, an environment or a VecEnv of Stable-Baselines3, not one made by "
+            "gymnasium.make_vec: holdfast.make_vec_env(id, n_envs) makes several",
             "env",
         )
 

@@ -210,7 +210,7 @@ def _check_replay_arguments(
                     "replay_buffer_class",
                 )
             raise InputTypeError(
-                f"replay_buffer_kwargs names {name!r}, which {replay.__name__} does not have; it may name "
+                f"replay_buffer_kwargs names {name!r}, which {replay.__name__} does not have; choose from "
                 f"{', '.join(sorted(known.difference(elsewhere)))}",
                 "replay_buffer_kwargs",
             )

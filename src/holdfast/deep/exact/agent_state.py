@@ -362,7 +362,7 @@ def _slots_after_a_step(optimizer: th.optim.Optimizer) -> list[dict[str, Any]]:
 
 def _slot(saved: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
     if set(saved) != set(sample):
-        raise InputError("the saved state must be of an optimiser that keeps the same of every parameter")
+        raise InputError("the saved state must be of an optimiser that keeps the same values for every parameter")
     return {
         name: th.from_numpy(take_array(saved, name, as_array(value).dtype, tuple(value.shape)).copy())
         if isinstance(value, th.Tensor)

@@ -113,7 +113,7 @@ class HindsightReplayBuffer(OptionReplayBuffer):
         self._end_episodes(done)
         if self.full and (self.running == self.buffer_size).all() and not self.drawable.any():
             raise InputError(
-                f"HerReplayBuffer learns from episodes that are over, and none was over within "
+                f"HerReplayBuffer learns from finished episodes, and none finished within "
                 f"buffer_size={self.buffer_size} steps: choose a larger one, or give the environment a time limit",
                 "buffer_size",
             )
@@ -254,8 +254,8 @@ class HindsightReplayBuffer(OptionReplayBuffer):
             raise EnvironmentFailedError(f"its compute_reward raised {described(error)}") from error
         if rewards.shape != (len(rows),) or not np.isfinite(rewards).all():
             raise InputError(
-                f"env.compute_reward must return as many finite rewards as it is given goals, which are "
-                f"{len(rows)} here, not {int(np.isfinite(rewards).sum())} in an array of shape {rewards.shape}",
+                f"env.compute_reward must return a finite reward for each of the {len(rows)} goals, not "
+                f"{int(np.isfinite(rewards).sum())} in an array of shape {rewards.shape}",
                 "env",
             )
         self.reward_low = min(self.reward_low, float(rewards.min(initial=0.0)))

@@ -286,8 +286,8 @@ def _check_address(address: str) -> None:
         said = tried.stderr.decode(errors="replace").strip()
         if "AuthenticationError" in said:
             raise InputError(
-                f"address names a Ray cluster, {address}, that asks for a token: "
-                "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the one of the cluster",
+                f"address names a Ray cluster, {address}, that needs a token: "
+                "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the cluster's token",
                 "address",
             )
         raise _unreachable(address, said.splitlines()[-1] if said else "it does not answer")

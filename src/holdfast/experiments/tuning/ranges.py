@@ -41,7 +41,9 @@ class Range:
             return
         for end in (self.low, self.high):
             if end is not None and (isinstance(end, bool) or not isinstance(end, int | float)):
-                raise InputTypeError(f"a range must go from a number to a greater one, and {end!r} is no number")
+                raise InputTypeError(
+                    f"a range must go from a number to a greater one, and {end!r} is not a number"
+                )
         if self.low is None or self.high is None or not self.low < self.high:
             raise InputError(f"a range must go from a number to a greater one, not from {self.low} to {self.high}")
         if max(abs(self.low), abs(self.high)) > _LARGEST:
@@ -159,7 +161,7 @@ def check_ranges(algorithm: Algorithm, ranges: Mapping[str, Range], fixed: Mappi
         )
     for name, one in ranges.items():
         if name not in known:
-            hint = nearest_names(name, known) or f"it may name {', '.join(known)}"
+            hint = nearest_names(name, known) or f"choose from {', '.join(known)}"
             raise InputError(f"range names {name!r}, which {algorithm.name} does not have; {hint}", "range")
         if name in fixed:
             raise InputError(f"range and set must not both name {name!r}", "range", "set")

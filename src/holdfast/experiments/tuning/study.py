@@ -336,7 +336,7 @@ def run_study(
     over = sum(trial.is_over for trial in done)
     if done and not resume and over < trials:
         raise InputError(
-            f"{folder} has {over} of {trials} trials: give resume=True to go on with it, or choose another folder",
+            f"{folder} has {over} of {trials} trials: give resume=True to continue it, or choose another folder",
             "resume",
         )
 
@@ -446,7 +446,7 @@ def _refuse_the_hopeless(done: Sequence[Trial]) -> None:
     failed = [trial for trial in done if trial.problem is not None]
     if len(failed) >= _HOPELESS and len(failed) == len(done):
         raise InputError(
-            f"all of the first {len(failed)} trials failed, and are not tried again: once the cause is mended, "
+            f"all of the first {len(failed)} trials failed, and are not tried again: fix the cause, then "
             f"choose another folder, or remove it; the last one failed with: {failed[-1].problem}"
         )
 
