@@ -324,7 +324,9 @@ def test_a_replay_without_options_is_refused(make):
     sentence = "replay_buffer_class must be None, 'HerReplayBuffer' or a subclass of OptionReplayBuffer"
     with pytest.raises(ValueError, match=sentence):
         make(vector(), replay_buffer_class=ReplayBuffer)
-    with pytest.raises(ValueError, match="env must show a Dict with observation, achieved_goal, desired_goal"):
+    with pytest.raises(
+        ValueError, match="env must have Dict observations with observation, achieved_goal, desired_goal"
+    ):
         make(vector(), replay_buffer_class=HerReplayBuffer)
 
 

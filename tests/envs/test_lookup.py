@@ -87,7 +87,7 @@ def test_gymnasiums_own_errors_become_a_sentence(monkeypatch: pytest.MonkeyPatch
 
     for name, creator, sentence in [
         ("dependency", without_dependency, "cannot be made: Box is missing; install it"),
-        ("package", without_package, "cannot be made, a package is missing: No module named 'box'"),
+        ("package", without_package, "cannot be made because a package is missing: No module named 'box'"),
         ("unwell", unwell, "cannot be made: it is unwell"),
     ]:
         spec = gymnasium.envs.registration.EnvSpec(f"probe/{name}-v0", creator)

@@ -79,10 +79,10 @@ def check_observations(observation_space: spaces.Space[Any]) -> None:
     """Observations that a network can see."""
     if isinstance(observation_space, spaces.Box) and observation_space.shape == ():
         raise InputError(
-            "env must show arrays of at least one axis, such as shape (1,), not a single number", "env"
+            "env must have observations of at least one axis, such as shape (1,), not a single number", "env"
         )
     if not has_numbers(observation_space):
-        raise InputError(f"env must show at least one number in every observation, not {observation_space}", "env")
+        raise InputError(f"env must have at least one number in every observation, not {observation_space}", "env")
     parts = (
         observation_space.spaces.values() if isinstance(observation_space, spaces.Dict) else [observation_space]
     )
@@ -90,7 +90,7 @@ def check_observations(observation_space: spaces.Space[Any]) -> None:
         if isinstance(part, spaces.Discrete | spaces.MultiDiscrete) and np.any(part.start != 0):
             # SB3 shows networks one-hot vectors, with a place for each number from 0 on.
             kind = type(part).__name__
-            raise InputError(f"env must show {kind} observations that start at 0, not {part}", "env")
+            raise InputError(f"env must have {kind} observations that start at 0, not {part}", "env")
 
 
 def check_layers(name: str, value: Any) -> list[int]:

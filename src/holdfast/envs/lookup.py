@@ -173,7 +173,7 @@ def _make(env_id: str, name: str, kwargs: dict[str, Any]) -> gymnasium.Env[Any, 
         raise InputError(_unknown(name, error)) from None
     except ImportError as error:
         raise InputError(
-            f"environment {name!r} cannot be made, a package is missing: {_one_sentence(error)}"
+            f"environment {name!r} cannot be made because a package is missing: {_one_sentence(error)}"
         ) from error
     except TypeError as error:
         # Gymnasium repeats all arguments after the constructor's own sentence.

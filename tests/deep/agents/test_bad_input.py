@@ -127,7 +127,9 @@ class Number(gym.Env):
 
 
 def test_a_single_number_is_no_observation():
-    with pytest.raises(ValueError, match=r"^env must show arrays of at least one axis, such as shape \(1,\)"):
+    with pytest.raises(
+        ValueError, match=r"^env must have observations of at least one axis, such as shape \(1,\)"
+    ):
         PerDQN("MlpPolicy", Number())
 
 
@@ -137,14 +139,14 @@ class Floors(gym.Env):
 
 
 def test_numbers_of_an_observation_start_at_zero():
-    with pytest.raises(ValueError, match=r"^env must show Discrete observations that start at 0, not Discrete"):
+    with pytest.raises(ValueError, match=r"^env must have Discrete observations that start at 0, not Discrete"):
         PerDQN("MultiInputPolicy", Floors())
 
 
 def test_several_numbers_of_an_observation_start_at_zero():
     env = Floors()
     env.observation_space = spaces.MultiDiscrete([3, 3], start=[0, 1])
-    with pytest.raises(ValueError, match=r"^env must show MultiDiscrete observations that start at 0, not Multi"):
+    with pytest.raises(ValueError, match=r"^env must have MultiDiscrete observations that start at 0, not Mul"):
         PerDQN("MlpPolicy", env)
 
 

@@ -263,7 +263,9 @@ def test_goals_for_a_replay_that_has_none():
 
 
 def test_an_environment_without_goals():
-    with pytest.raises(InputError, match="env must show a Dict with observation, achieved_goal, desired_goal"):
+    with pytest.raises(
+        InputError, match="env must have Dict observations with observation, achieved_goal, desired_goal"
+    ):
         PerDQN("MlpPolicy", "CartPole-v1", replay_buffer_class=HerReplayBuffer)
 
 

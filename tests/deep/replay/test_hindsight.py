@@ -205,10 +205,13 @@ def make(space=SPACE, **arguments):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"space": spaces.Box(0, 1, (2,))}, "env must show a Dict with observation, achieved_goal, desired_goal"),
+        (
+            {"space": spaces.Box(0, 1, (2,))},
+            "env must have Dict observations with observation, achieved_goal, desired_goal",
+        ),
         (
             {"space": spaces.Dict({**SPACE.spaces, "desired_goal": spaces.Discrete(3)})},
-            "env must show goals of one shape and type",
+            "env must have goals of one shape and type",
         ),
         ({"n_sampled_goal": -1}, "n_sampled_goal must be"),
         ({"n_sampled_goal": 1.5}, "n_sampled_goal must be"),

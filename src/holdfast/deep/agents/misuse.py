@@ -67,7 +67,7 @@ class LostStates:
             self._has_warned = True
             warnings.warn(
                 "predict is called repeatedly without the state that it returned, so no action is held for longer "
-                "than one step: action, state = model.predict(observation, state, episode_start)",
+                "than one step. Pass it back: action, state = model.predict(observation, state, episode_start)",
                 UserWarning,
                 stacklevel=4,
             )

@@ -332,10 +332,10 @@ def without_goals(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArra
 def _check_goals(space: spaces.Space[Any]) -> None:
     if not isinstance(space, spaces.Dict) or not set(_GOAL_KEYS) <= set(space.spaces):
         raise InputError(
-            f"env must show a Dict with {', '.join(_GOAL_KEYS)} for HerReplayBuffer, not {space}", "env"
+            f"env must have Dict observations with {', '.join(_GOAL_KEYS)} for HerReplayBuffer, not {space}", "env"
         )
     achieved, desired = space["achieved_goal"], space["desired_goal"]
     if achieved.shape != desired.shape or achieved.dtype != desired.dtype:
         raise InputError(
-            f"env must show goals of one shape and type for HerReplayBuffer, not {achieved} and {desired}", "env"
+            f"env must have goals of one shape and type for HerReplayBuffer, not {achieved} and {desired}", "env"
         )
