@@ -261,6 +261,32 @@ def test_bad_input_is_a_sentence(name: str, settings: dict[str, Any], sentence: 
     assert str(caught.value) == sentence
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("ALE/SpaceInvaders-v5", "'atari:SpaceInvaders'"),
+        ("PongNoFrameskip-v4", "'atari:Pong'"),
+        ("Pong-ramDeterministic-v0", "'atari:Pong'"),
+        ("MinAtar/Breakout-v1", "'minatar:Breakout'"),
+        ("space invaders", "'atari:SpaceInvaders' or 'minatar:SpaceInvaders'"),
+    ],
+)
+def test_other_names_of_a_game_lead_to_its_name_here(
+    typed: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Importing ale-py registers its own environments.
+    monkeypatch.delitem(gymnasium.registry, typed, raising=False)
+    with pytest.raises(InputError, match=f"is unknown: it must be .*; did you mean {meant}\\?$"):
+        make_env(typed)
+
+
+def test_without_ale_py_its_ids_lead_to_the_name_of_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    monkeypatch.delitem(gymnasium.registry, "ALE/Freeway-v5", raising=False)
+    with pytest.raises(InputError, match=r"did you mean 'atari:Freeway'\?$"):
+        make_env("ALE/Freeway-v5")
+
+
 def test_another_skip_around_a_game_is_refused() -> None:
     with pytest.raises(ValueError, match="Disable frame-skipping in the original env"):
         AtariPreprocessing(make_atari("Freeway"), frame_skip=4)

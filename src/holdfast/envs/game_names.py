@@ -11,7 +11,16 @@ from typing import Any
 from holdfast.core.distribution import install_command
 from holdfast.core.errors import InputError, InputTypeError
 
-__all__ = ["FAMILIES", "MINATAR_GAMES", "atari_games", "find_game", "missing_package", "quiet_ale", "split_name"]
+__all__ = [
+    "FAMILIES",
+    "MINATAR_GAMES",
+    "atari_games",
+    "find_game",
+    "games_meant",
+    "missing_package",
+    "quiet_ale",
+    "split_name",
+]
 
 FAMILIES: Mapping[str, str] = MappingProxyType({"atari": "holdfast/Atari-v0", "minatar": "holdfast/MinAtar-v0"})
 """The prefix before the colon, and the Gymnasium id of such games."""
@@ -97,6 +106,29 @@ def find_game(family: str, wanted: str, games: Iterable[str]) -> str:
     else:
         hint = f"there are {len(known)}, such as Alien, Breakout and Freeway"
     raise InputError(f"game must be {_KINDS[family]}, not {wanted!r}; {hint}")
+
+
+def games_meant(name: str) -> list[str]:
+    """The names that games have here, for one of Gymnasium's ids (``"ALE/Freeway-v5"``) or a game's bare name."""
+    namespace, _, game = name.rpartition("/")
+    families = {"": tuple(FAMILIES), "ale": ("atari",), "minatar": ("minatar",)}.get(namespace.strip().lower(), ())
+    game = re.sub(r"(-ram)?(NoFrameskip|Deterministic)?(-v\d+)?$", "", game.strip())
+    found = []
+    for family in families:
+        games = {_key(known): _shown(known) for known in _installed_games(family)}
+        # Without ale-py, only the namespace tells that a game is meant.
+        if not games and namespace:
+            games = {_key(game): game}
+        if _key(game) in games:
+            found.append(f"{family}:{games[_key(game)]}")
+    return found
+
+
+def _installed_games(family: str) -> tuple[str, ...]:
+    try:
+        return atari_games() if family == "atari" else MINATAR_GAMES
+    except InputError:
+        return ()
 
 
 def _key(name: str) -> str:

@@ -15,7 +15,7 @@ import gymnasium
 
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.user_code import described, is_interrupt, is_raised_by_holdfast, shown, user_code
-from holdfast.envs.game_names import FAMILIES, split_name
+from holdfast.envs.game_names import FAMILIES, games_meant, split_name
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.installed import package_that_registers
 from holdfast.envs.registration import GRID_ID, SHORT_NAMES
@@ -212,6 +212,8 @@ def _unknown(name: str, error: Exception) -> str:
         "a game such as atari:Freeway or minatar:Freeway, or one of cliff, bridge, zigzag, open, goal-grid, "
         "sync-grid and frozen-lake"
     )
+    if games := games_meant(name):
+        return f"{message}; did you mean {' or '.join(map(repr, games))}?"
     package = package_that_registers(name)
     if package is not None:
         return f"environment {name!r} is unknown until {package} is imported: give it as {package}:{name}"
