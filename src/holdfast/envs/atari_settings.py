@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from holdfast.core.checks import check_integer, check_probability, check_truth
+from holdfast.core.errors import InputError
 from holdfast.envs.game_names import atari_games, find_game
 
 __all__ = ["AtariSettings"]
@@ -12,6 +15,10 @@ __all__ = ["AtariSettings"]
 _FRAME_SKIP = 4
 _FRAME_SKIPS = {"space_invaders": 3}
 """With four, its blinking shots would never be visible."""
+_LARGEST: Mapping[str, int] = MappingProxyType(
+    {"frame_skip": 10_000, "stack": 1000, "size": 1000, "no_ops": 10_000, "max_frames": 2**31 - 1}
+)
+"""Beyond these, the emulator's integers overflow, or a step takes minutes, since it goes on after a game's end."""
 
 
 @dataclass
@@ -52,11 +59,13 @@ class AtariSettings:
 
     def __post_init__(self) -> None:
         self.game = find_game("atari", self.game, atari_games())
-        for name in ("frame_skip", "stack", "size", "max_frames"):
+        for name, largest in _LARGEST.items():
             if name != "frame_skip" or self.frame_skip is not None:
-                setattr(self, name, check_integer(name, getattr(self, name)))
+                number = check_integer(name, getattr(self, name), 0 if name == "no_ops" else 1)
+                if number > largest:
+                    raise InputError(f"{name} must be at most {largest}, not {number}", name)
+                setattr(self, name, number)
         self.sticky = check_probability("sticky", self.sticky)
-        self.no_ops = check_integer("no_ops", self.no_ops, 0)
         for name in ("episodic_life", "clip_rewards", "fire", "full_actions"):
             setattr(self, name, check_truth(name, getattr(self, name)))
 
