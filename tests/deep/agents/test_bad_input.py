@@ -13,6 +13,7 @@ from stable_baselines3.dqn.policies import MlpPolicy as DQNMlpPolicy
 
 from holdfast.core.errors import InputError
 from holdfast.deep import OptionReplayBuffer, PerDQN
+from holdfast.envs import make_minatar
 from tests.deep.diary import agent, diaries
 from tests.deep.probes import Pier
 
@@ -287,13 +288,22 @@ class SmallImage(gym.Env):
 
 
 @pytest.mark.parametrize(
-    ("policy", "image"), [("MultiInputPolicy", "the image 'camera'"), ("CnnPolicy", "the observation")]
+    ("policy", "image", "remedy"),
+    [
+        ("MultiInputPolicy", "the image 'camera'", "flatten it in a wrapper"),
+        ("CnnPolicy", "the observation", "use MlpPolicy, which flattens it"),
+    ],
 )
-def test_images_too_small_for_the_convolutions_are_named_with_policy_and_size(policy, image):
+def test_images_too_small_for_the_convolutions_are_named_with_policy_and_size(policy, image, remedy):
     with pytest.raises(InputError) as caught:
         PerDQN(policy, SmallImage(beside=policy == "MultiInputPolicy"), buffer_size=100)
     assert str(caught.value) == (
-        f"policy {policy} needs images of at least 36x36 pixels, and {image} has 10x12: enlarge it, or flatten it "
-        "in a wrapper"
+        f"policy {policy} needs images of at least 36x36 pixels, and {image} has 10x12: enlarge it, or {remedy}"
     )
     assert caught.value.arguments == ("policy",)
+
+
+def test_boards_too_small_for_the_convolutions_are_refused_like_images():
+    with pytest.raises(InputError, match=r"CnnPolicy needs images of .* has 10x10: .* MlpPolicy"):
+        PerDQN("CnnPolicy", make_minatar("Freeway"), buffer_size=100)
+    assert PerDQN("MlpPolicy", make_minatar("Freeway"), buffer_size=100).k_max > 1

@@ -92,11 +92,18 @@ def _refuse_small_images(
         return
     parts = observation_space.spaces if isinstance(observation_space, spaces.Dict) else {"": observation_space}
     for key, part in parts.items():
-        if isinstance(part, spaces.Box) and is_image_space(part) and min(part.shape[-2:]) < _SMALLEST_IMAGE:
+        if isinstance(part, spaces.Box) and is_image_space(part):
             height, width = part.shape[-2:]
+        elif isinstance(part, spaces.Box) and extractor is NatureCNN and len(part.shape) == 3:
+            # A board of zeros and ones, for example: no image to SB3, but given to the convolutions all the same.
+            height, width = sorted(part.shape)[-2:]
+        else:
+            continue
+        if min(height, width) < _SMALLEST_IMAGE:
             image = f"the image {key!r}" if key else "the observation"
+            remedy = "flatten it in a wrapper" if key else "use MlpPolicy, which flattens it"
             raise InputError(
                 f"policy {policy} needs images of at least {_SMALLEST_IMAGE}x{_SMALLEST_IMAGE} pixels, and "
-                f"{image} has {height}x{width}: enlarge it, or flatten it in a wrapper",
+                f"{image} has {height}x{width}: enlarge it, or {remedy}",
                 "policy",
             )
