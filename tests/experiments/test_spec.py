@@ -43,6 +43,13 @@ def test_the_setting_is_the_jobs_own() -> None:
     assert Job("ladder", {"rungs": [1, 2]}, 0).id == before
 
 
+def test_a_title_has_no_room_for_all_arguments_of_an_algorithm() -> None:
+    arguments = {f"argument_{number}": number for number in range(50)}
+    assert Job("games", {"k_max": 4, "arguments": arguments}, 2).title == (
+        "k_max=4, arguments={'argument_0': 0, 'argument_1': 1, 'a..., seed 2"
+    )
+
+
 @pytest.mark.parametrize(
     ("setting", "seed", "sentence"),
     [

@@ -27,6 +27,8 @@ SCALES = ("smoke", "laptop", "paper")
 """Seconds, to check that it works; minutes to an hour on two cores; the paper's own numbers."""
 
 _ID_DIGITS = 12
+_LONGEST_VALUE = 40
+"""Characters of a value in a title; all arguments of an algorithm would fill a terminal."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,18 @@ class Job:
 
     @property
     def title(self) -> str:
-        """The job in one line: ``k_max=8, rule=all, seed 3``."""
-        return self.told(list(self.setting))
+        """The job in one line, with long values cut short: ``k_max=8, rule=all, seed 3``."""
+        told = [f"{name}={_shortened(str(value))}" for name, value in self.setting.items()]
+        return ", ".join([*told, f"seed {self.seed}"])
 
     def told(self, names: Sequence[str]) -> str:
         """The job in one line, with some names of its setting and its seed."""
         told = [f"{name}={self.setting[name]}" for name in names if name in self.setting]
         return ", ".join([*told, f"seed {self.seed}"])
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _LONGEST_VALUE else f"{value[: _LONGEST_VALUE - 3]}..."
 
 
 def differing_names(jobs: Sequence[Job]) -> list[str]:
