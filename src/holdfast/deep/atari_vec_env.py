@@ -47,7 +47,7 @@ def make_atari_vec(game: str, n_envs: int = 1, seed: int | None = None, **settin
         TypeError: A setting is of the wrong kind.
     """
     env = AtariVecEnv(game, n_envs, **settings)
-    env.seed(seed)
+    env.seed(seed if seed is None else check_integer("seed", seed, 0))
     return VecMonitor(env)
 
 
