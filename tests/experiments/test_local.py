@@ -132,7 +132,7 @@ def test_two_campaigns_do_not_share_a_folder(tmp_path: Path) -> None:
     assert (code, err) == (2, f"holdfast reproduce: c is in use by process {first.pid}\n")
 
 
-SENTENCE = "the rows of 0 jobs are stored; make room, and go on with --resume\n"
+SENTENCE = "the rows of 0 jobs are stored; make room, and continue with --resume\n"
 
 
 def test_files_that_may_not_grow_are_said_to_be_so(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_rewards_that_cannot_be_learned_from(returned, sentence):
 
 
 def test_what_an_episode_that_never_ends_comes_to():
-    with pytest.raises(InputError, match="none was over within buffer_size=4 steps"):
+    with pytest.raises(InputError, match="none finished within buffer_size=4 steps"):
         played(*[(0, 1, GOES_ON)] * 5, capacity=4)
 
 
