@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.checks import (
+    check_action,
     check_choice,
     check_discount,
     check_duration,
@@ -229,3 +230,11 @@ def test_numbers_of_actions_are_counted_from_0(actions, shown):
 def test_continuous_actions_are_finite(wrong):
     with pytest.raises(ValueError, match=r"^action must be finite, not \[ *0\. +-?(nan|inf)\]$"):
         refuse_actions("action must be", np.array([[0.0, wrong]]), None)
+
+
+@pytest.mark.parametrize("wrong", [-1, 2, 1.5, True])
+def test_an_action_is_the_index_of_a_name(wrong):
+    assert check_action(np.int64(1), ("left", "right")) == 1
+    expected = {2: r"in 0\.\.1 \(left, right\), not 2"}.get(wrong, "a whole number of at least 0, not ")
+    with pytest.raises((TypeError, ValueError), match=f"^action must be {expected}"):
+        check_action(wrong, ("left", "right"))

@@ -137,6 +137,12 @@ def test_agents_learn_there(kind: Any) -> None:
     [
         (("Freway",), {}, "game must be an Atari game, not 'Freway'; did you mean 'Freeway'?"),
         (("Freeway", 0), {}, "n_envs must be a whole number of at least 1, not 0"),
+        (
+            ("Freeway", 1),
+            {"skip": 4},
+            "there is no setting 'skip' of games: choose from frame_skip, sticky, stack, size, episodic_life, "
+            "clip_rewards, no_ops, fire, full_actions, max_frames",
+        ),
         (("Freeway", 1, -1), {}, "seed must be a whole number of at least 0, not -1"),
         (("Freeway", 1, "2"), {}, "seed must be a whole number of at least 0, not '2'"),
         (("Freeway",), {"frame_skip": 0}, "frame_skip must be a whole number of at least 1, not 0"),

@@ -337,3 +337,11 @@ def test_nothing_is_imported_that_nobody_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("action", [-1, 18])
+def test_an_action_that_there_is_not_is_refused(action: int) -> None:
+    env = make_atari("Breakout")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"^action must be "):
+        env.step(action)

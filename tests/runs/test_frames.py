@@ -65,6 +65,11 @@ def test_bad_input_is_one_sentence(runs: Path, tmp_path: Path, monkeypatch: pyte
         read_runs(tmp_path)
     with pytest.raises(ValueError, match="folder must name at least one folder, and the list is empty"):
         read_runs([])
+    for wrong in (3, [3], b"runs"):
+        with pytest.raises(TypeError, match=r"^folder must be a folder or a list of folders, not "):
+            read_runs(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^folder must be a folder, not 3$"):
+        holdfast.read_campaign(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="there is no folder"):
         read_runs(tmp_path / "nowhere")
     monkeypatch.setitem(sys.modules, "pandas", None)

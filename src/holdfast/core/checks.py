@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from holdfast.core.errors import InputError, InputTypeError
 
 __all__ = [
+    "check_action",
     "check_choice",
     "check_decision_cost",
     "check_discount",
@@ -43,6 +44,14 @@ def check_integer(name: str, value: Any, at_least: int = 1) -> int:
         raise InputTypeError(message, name) from None
     if number < at_least:
         raise InputError(message, name)
+    return number
+
+
+def check_action(value: Any, names: Sequence[str]) -> int:
+    """Return the index of one of the actions with these names."""
+    number = check_integer("action", value, at_least=0)
+    if number >= len(names):
+        raise InputError(f"action must be in 0..{len(names) - 1} ({', '.join(names)}), not {value!r}")
     return number
 
 

@@ -18,8 +18,8 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from holdfast.core.checks import check_integer
-from holdfast.core.errors import InputError
-from holdfast.envs.atari_settings import AtariSettings
+from holdfast.core.errors import InputError, InputTypeError
+from holdfast.envs.atari_settings import SETTINGS, AtariSettings
 from holdfast.envs.game_names import quiet_ale
 
 __all__ = ["AtariVecEnv", "make_atari_vec"]
@@ -65,6 +65,10 @@ class AtariVecEnv(VecEnv):
     """
 
     def __init__(self, game: str, n_envs: int = 1, n_threads: int = 0, **settings: Any) -> None:
+        if unknown := settings.keys() - SETTINGS:
+            raise InputTypeError(
+                f"there is no setting {min(unknown)!r} of games: choose from {', '.join(SETTINGS)}"
+            )
         found = AtariSettings(game, **settings)
         self.game, self.frame_skip, self._max_frames = found.game, found.frames_per_step, found.max_frames
         self._episodic_life, self._clip_rewards = found.episodic_life, found.clip_rewards

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_choice
+from holdfast.core.checks import check_action, check_choice
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved_fields import restore_generator, take, take_array, take_integer
 from holdfast.envs.atari_history import NEW_GAME, GameHistory
@@ -84,7 +84,7 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
             render_mode=render_mode,
         )
         self._shrink = _shrinker(found.size)
-        meanings = self._emulator.get_action_meanings()
+        meanings = self._meanings = self.get_action_meanings()
         self._fire = meanings.index("FIRE") if found.fire and "FIRE" in meanings else None
         self.render_mode = render_mode
         self.action_space = spaces.Discrete(len(meanings))
@@ -132,7 +132,7 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
 
     def step(self, action: Any) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         """One step: an action for ``frame_skip`` frames."""
-        screen, reward, terminated, truncated, info = self._act(int(action))
+        screen, reward, terminated, truncated, info = self._act(check_action(action, self._meanings))
         # In some games the count is 0 for a moment before the game is over, or between two lives.
         lost = 0 < info["lives"] < self._lives and not (terminated or truncated)
         if lost and not self._episodic_life and self._fire is not None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 from holdfast.core.checks import check_integer, check_probability, check_truth
 from holdfast.core.errors import InputError
 from holdfast.envs.game_names import atari_games, find_game
 
-__all__ = ["AtariSettings"]
+__all__ = ["SETTINGS", "AtariSettings"]
 
 _FRAME_SKIP = 4
 _FRAME_SKIPS = {"space_invaders": 3}
@@ -73,3 +73,7 @@ class AtariSettings:
     def frames_per_step(self) -> int:
         """Number of frames in one step."""
         return _FRAME_SKIPS.get(self.game, _FRAME_SKIP) if self.frame_skip is None else self.frame_skip
+
+
+SETTINGS = tuple(field.name for field in fields(AtariSettings) if field.name != "game")
+"""The names of all settings."""

@@ -9,8 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_choice, check_integer
-from holdfast.core.errors import InputError
+from holdfast.core.checks import check_action, check_choice, check_integer
 from holdfast.envs.grid_map import FREE, GOAL, START, GridMap
 from holdfast.envs.grid_picture import grid_pixels, grid_text
 from holdfast.envs.grid_rules import ACTION_NAMES
@@ -73,12 +72,7 @@ class GoalGrid(gymnasium.Env[Any, Any]):
         """Walk one step: left, down, right, up = 0..3; the border blocks."""
         if self._needs_reset:
             raise gymnasium.error.ResetNeeded("reset must be called before step: no episode is running")
-        taken = check_integer("action", action, at_least=0)
-        if taken >= len(ACTION_NAMES):
-            raise InputError(
-                f"action must be in 0..{len(ACTION_NAMES) - 1} (left, down, right, up), not {action!r}"
-            )
-        self._last_action = taken
+        taken = self._last_action = check_action(action, ACTION_NAMES)
         self._cell = np.clip(self._cell + _MOVES[taken], 0, self.size - 1)
         self._steps += 1
         seen = self._seen()

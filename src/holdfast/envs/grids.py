@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from holdfast.core.checks import check_choice, check_integer
+from holdfast.core.checks import check_action, check_choice, check_integer
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.envs.grid_map import GridMap
 from holdfast.envs.grid_moves import move_matrix, neighbours
@@ -179,10 +179,7 @@ class GridWorld(gymnasium.Env[Any, Any]):
         """
         if self._needs_reset:
             raise gymnasium.error.ResetNeeded("reset must be called before step: no episode is running")
-        intended = check_integer("action", action, at_least=0)
-        if intended >= _N_ACTIONS:
-            raise InputError(f"action must be in 0..{_N_ACTIONS - 1} (left, down, right, up), not {action!r}")
-        self._last_action = intended
+        intended = self._last_action = check_action(action, ACTION_NAMES)
         direction = self._direction(intended)
         reward = float(self._rewards[self._state, direction])
         self._state = int(self._next_states[self._state, direction])

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from holdfast.core.checks import check_choice, check_integer, check_probability, check_truth
+from holdfast.core.checks import check_action, check_choice, check_integer, check_probability, check_truth
 from holdfast.core.errors import InputError, InputTypeError
 from holdfast.core.saved_fields import take, take_array, take_integer, take_list, take_mapping, take_number
 from holdfast.envs.game_names import MINATAR_GAMES, find_game, missing_package
@@ -103,17 +103,13 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self._game = _rules(self.game)(ramping=ramping)
         every = range(len(self._game.action_map))
         self._actions: list[int] = list(every if full_actions else self._game.minimal_action_set())
+        self.action_names = tuple(_ACTIONS[self._game.action_map[action]] for action in self._actions)
         self._seeded(None)
         height, width, channels = self._game.state_shape()
         self.action_space = spaces.Discrete(len(self._actions))
         self.observation_space = spaces.Box(0, 1, (channels, height, width), np.uint8)
         self._last_action = 0
         self._steps = 0
-
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """The name of each action."""
-        return tuple(_ACTIONS[self._game.action_map[action]] for action in self._actions)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -128,7 +124,7 @@ class MinAtarGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
 
     def step(self, action: Any) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         """Take one step."""
-        wanted = self._actions[int(action)]
+        wanted = self._actions[check_action(action, self.action_names)]
         # Drawn at any probability, as in MinAtar.
         sticks = self._random.rand() < self._sticky
         self._last_action = self._last_action if sticks else wanted

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.errors import InputTypeError
 from holdfast.experiments.tuning.trials import TUNE
 from holdfast.runs.frames import argument_cell, argument_column, as_frame
 
@@ -30,6 +31,8 @@ def read_campaign(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """
     from holdfast.experiments.store import read_manifest_and_rows
 
+    if not isinstance(folder, str | os.PathLike):
+        raise InputTypeError(f"folder must be a folder, not {folder!r}", "folder")
     manifest, rows = read_manifest_and_rows(folder)
     settings = [entry["setting"] for entry in manifest.jobs.values()]
     whole = (name for name in settings[0] if all(type(one.get(name)) is int for one in settings))

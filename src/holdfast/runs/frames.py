@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.checks import check_choice
 from holdfast.core.distribution import install_command
-from holdfast.core.errors import InputError
+from holdfast.core.errors import InputError, InputTypeError
 from holdfast.files import read_numbers
 from holdfast.runs.directory import RunFolder, RunStatus, find_runs
 
@@ -49,7 +49,9 @@ def read_runs(
         ValueError: There is no such folder, there are no runs in it, or pandas is not installed.
     """
     check_choice("rows", rows, ROWS)
-    folders = [folder] if isinstance(folder, str | os.PathLike) else list(folder)
+    folders = [folder] if isinstance(folder, str | os.PathLike) else folder
+    if not isinstance(folders, Sequence) or not all(isinstance(one, str | os.PathLike) for one in folders):
+        raise InputTypeError(f"folder must be a folder or a list of folders, not {folder!r}", "folder")
     if not folders:
         raise InputError("folder must name at least one folder, and the list is empty", "folder")
     found = [status for one in folders for status in find_runs(one)]
