@@ -339,9 +339,12 @@ def test_nothing_is_imported_that_nobody_asked_for() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("name", ["atari:Breakout", "minatar:Breakout"])
 @pytest.mark.parametrize("action", [-1, 18])
-def test_an_action_that_there_is_not_is_refused(action: int) -> None:
-    env = make_atari("Breakout")
-    env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"^action must be "):
-        env.step(action)
+def test_an_action_that_there_is_not_is_refused(name: str, action: int) -> None:
+    if name.startswith("minatar"):
+        pytest.importorskip("minatar")
+    with make_env(name) as env:
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match=r"^action must be "):
+            env.step(action)

@@ -147,11 +147,3 @@ def test_bad_input_is_a_sentence(name: str, settings: dict[str, Any], sentence: 
     with pytest.raises(InputError) as caught:
         make_env(name, **settings)
     assert str(caught.value) == sentence
-
-
-@pytest.mark.parametrize("action", [-1, 18])
-def test_an_action_that_there_is_not_is_refused(action: int) -> None:
-    env = make_minatar("Breakout")
-    env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"^action must be "):
-        env.step(action)
